@@ -1,0 +1,39 @@
+// From (kernel, problem, config, architecture) to the text that a compiler gets.
+#pragma once
+#include <string>
+
+#include "backends/arch.h"
+#include "tilewright/config.h"
+#include "tilewright/problem.h"
+
+namespace tilewright {
+
+// One row of kernels.inc each.
+enum class KernelKind {
+#define TILEWRIGHT_KERNEL(name, header, summary) name,
+#include "kernels/kernels.inc"
+#undef TILEWRIGHT_KERNEL
+};
+const char* name(KernelKind kind);  // also the entry point
+
+// All that a compiled kernel is specialised for.
+struct KernelSpec {
+    KernelKind kind = KernelKind::attention_forward;
+    Problem problem;        // sizes and strides stay run-time arguments; dims, dtype, mask and variants are compiled in
+    Config config;
+    bool aligned = true;    // base addresses and row, head and batch strides are multiples of 16 bytes, head dims of 8 elements
+    bool rescaled = false;  // the scale is not positive
+};
+
+struct KernelSource {
+    std::string text;   // self-contained: all of kernels/ that it needs is in it
+    std::string entry;  // extern "C" symbol
+    int threads = 1;    // per block
+    int64_t shared_bytes = 0;  // dynamic shared memory of a block (on the CPU: scratch of a thread)
+};
+
+// unsupported, with the reason, if the architecture cannot run this config: the tuner's constraint.
+// Pure: no device, no file, thread-safe.
+Result<KernelSource> generate(const KernelSpec& spec, const Arch& arch);
+
+}  // namespace tilewright

@@ -1,0 +1,36 @@
+# The layers of docs/architecture.md. A library is declared with the layers it may see; its sources are checked at configure
+# time for includes of any other, so that a wrong #include fails the build and names the line.
+set(TILEWRIGHT_LAYERS core kernels backends model db verify runtime tuner cli)
+
+# tilewright_layer(NAME SEES layer... [SOURCES generated-file...] [LINK target...]): a library of every .cpp below the layer's folder.
+function(tilewright_layer name)
+  cmake_parse_arguments(LAYER "" "" "SEES;SOURCES;LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  add_library(tilewright_${name} STATIC ${sources} ${LAYER_SOURCES})
+  target_include_directories(tilewright_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(tilewright_${name} PRIVATE tilewright_options)
+  foreach(layer IN LISTS LAYER_SEES)
+    if(TARGET tilewright_${layer})
+      target_link_libraries(tilewright_${name} PUBLIC tilewright_${layer})
+    endif()
+  endforeach()
+  target_link_libraries(tilewright_${name} PUBLIC ${LAYER_LINK})
+  tilewright_check_includes(${name} "${LAYER_SEES}")
+endfunction()
+
+# Every file below the layer's folder may include its own layer and those that it sees.
+function(tilewright_check_includes name sees)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.h ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
+  set(forbidden ${TILEWRIGHT_LAYERS})
+  list(REMOVE_ITEM forbidden ${name} ${sees})
+  foreach(file IN LISTS files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    foreach(layer IN LISTS forbidden)
+      file(STRINGS ${file} lines REGEX "^ *#include \"${layer}/")
+      if(lines)
+        message(FATAL_ERROR "${file}: layer '${name}' may not include '${layer}': ${lines}")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()

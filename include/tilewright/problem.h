@@ -1,0 +1,58 @@
+// What is to be computed: everything that changes the answer or the best kernel, and nothing else.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tilewright/dtype.h"
+#include "tilewright/status.h"
+
+namespace tilewright {
+
+enum class Operation : int { forward = 1, backward = 2, decode = 3 };  // stored in databases: frozen
+
+// Where the causal diagonal or window is anchored when seq_q != seq_kv.
+enum class Alignment : int { bottom_right = 1, top_left = 2 };  // frozen
+
+// softmax(scale * Q K^T [softcap] [+ bias] [+ ALiBi], over the visible keys [and the sink]) V, per batch and query head.
+// Query head h uses KV head h / (heads_q / heads_kv). The exact meaning of every field is in docs/numerics.md.
+struct Problem {
+    Operation operation = Operation::forward;
+    int64_t batch = 1;
+    int64_t heads_q = 1;
+    int64_t heads_kv = 1;
+    int64_t seq_q = 1;
+    int64_t seq_kv = 1;
+    int64_t head_dim = 64;    // of query and key
+    int64_t head_dim_v = 64;  // of value and out
+    DType dtype = DType::bf16;
+    Alignment alignment = Alignment::bottom_right;
+    int64_t window_left = -1;   // aligned query i sees keys i - left .. i + right, inclusive; -1: unbounded
+    int64_t window_right = -1;  // causal is (-1, 0)
+    bool softcap = false;
+    bool bias = false;
+    bool alibi = false;
+    bool sink = false;
+
+    bool causal() const { return window_left == -1 && window_right == 0; }
+    bool windowed() const { return window_left != -1 || window_right > 0; }
+    bool operator==(const Problem&) const = default;
+};
+
+// Largest sequence, head dimension and other limits are stated in the message of a failed check.
+Status validate(const Problem& problem);
+
+// The compact text used everywhere (options, database key, benchmark rows), parts in a fixed order, defaults left out:
+//   forward:b4,hq32,hkv8,sq4096,skv4096,d128,bf16,causal
+// Parts: b hq hkv sq skv d dv, a dtype, causal | window<left>:<right>, topleft, softcap, bias, alibi, sink.
+// Defaults: b1, hq1, hkv = hq, sq1, skv = sq, d64, dv = d, bf16, no mask, bottom right.
+std::string to_text(const Problem& problem);
+// Accepts the parts in any order; an unknown, repeated or malformed part is invalid_argument and named. The result is valid.
+Result<Problem> parse_problem(std::string_view text);
+
+// Query-key pairs that the mask lets through, per batch and head.
+int64_t visible_pairs(const Problem& problem);
+// Floating-point operations of both products over the visible pairs, the field's convention: 2 * pairs * (d + dv) per head.
+double useful_flops(const Problem& problem);
+
+}  // namespace tilewright

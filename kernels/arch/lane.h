@@ -1,0 +1,32 @@
+// What all GPUs share: a lane's Value of one row and column is a single float.
+#pragma once
+#include "../tile/tile.h"
+
+namespace tilewright::kernel {
+
+TILEWRIGHT_DEVICE float to_float(fp32 x) { return x.value; }
+TILEWRIGHT_DEVICE float to_float(bf16 x) { return __builtin_bit_cast(float, (unsigned)x.bits << 16); }
+// Half precision without a half type: move the exponent by a multiplication, which also normalises subnormals.
+TILEWRIGHT_DEVICE float to_float(fp16 x) {
+    unsigned magnitude = (x.bits & 0x7fffu) << 13, sign = (x.bits & 0x8000u) << 16;
+    float value = __builtin_bit_cast(float, magnitude) * 0x1p112f;
+    if (magnitude >= 0x0f800000u) value = __builtin_bit_cast(float, magnitude | 0x7f800000u);  // infinity and NaN
+    return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, value) | sign);
+}
+
+struct FloatLane {
+    using Value = float;
+    static constexpr int probability_lift = 0;  // log2 of a factor on all probabilities, for products that flush small ones
+    static TILEWRIGHT_DEVICE float broadcast(float x) { return x; }
+    static TILEWRIGHT_DEVICE float min(float a, float b) { return b < a ? b : a; }
+    static TILEWRIGHT_DEVICE float select(bool first, float a, float b) { return first ? a : b; }
+    static TILEWRIGHT_DEVICE float to_float(int x) { return (float)x; }
+    static TILEWRIGHT_DEVICE int distance(int a, int b) { return a < b ? b - a : a - b; }
+    // Element `index` of a strided run of `count`; never reads past its end.
+    template <class Element>
+    static TILEWRIGHT_DEVICE float gather(const Element* from, long long stride, int index, int count) {
+        return kernel::to_float(from[min_of(index, count - 1) * stride]);
+    }
+};
+
+}  // namespace tilewright::kernel

@@ -1,0 +1,112 @@
+// Exact attention, O = softmax(scale Q K^T) V, of one tile of queries, without ever writing the scores to memory.
+// The algorithm is here, once; what an architecture adds is in arch/ (docs/architecture.md lists the operations).
+#pragma once
+#include "online_softmax.h"
+#include "tile/tile.h"
+#include "variants.h"
+
+namespace tilewright::kernel {
+
+template <class Arch, class Fragment>
+TILEWRIGHT_DEVICE void hide(Fragment& scores, const Tile<typename Arch::Config>& tile, int first_key) {
+    TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
+        int row = scores.row(r), begin = tile.visible_begin(row) - first_key, end = tile.visible_end(row) - first_key;
+        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
+            auto column = scores.column(c);
+            scores.at(r, c) = Arch::select((column >= begin) & (column < end), scores.at(r, c), Arch::broadcast(-infinity));
+        }
+    }
+}
+
+template <class Fragment>
+TILEWRIGHT_DEVICE void scale_rows(Fragment& output, const float (&factor)[Fragment::rows]) {
+    TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r)
+        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) output.at(r, c) *= factor[r];
+}
+
+// The tile's rows attend to its KV tiles, from the last to the first.
+template <class Arch, class Softmax>
+TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Arch::Config>& tile, typename Arch::Pipeline& pipeline,
+                              Softmax& softmax, typename Arch::Output& output) {
+    using Config = typename Arch::Config;
+    typename Arch::Scores scores;          // S = Q K^T for one KV tile, then P before rounding
+    typename Arch::Rounded probabilities;  // P as the operand of the second product
+
+    auto weigh = [&](int kv) {  // scores of KV tile kv -> probabilities
+        if constexpr (rescores<Config>) rescore<Arch>(scores, p, tile, kv * Config::block_kv);
+        if (tile.needs_mask(kv)) hide<Arch>(scores, tile, kv * Config::block_kv);
+        return softmax.update(scores);
+    };
+
+    auto query = pipeline.query();
+    int kv = tile.kv_end - 1, first = tile.kv_begin;
+    if (kv < first) {
+        pipeline.release_query();
+    } else if constexpr (!Config::overlapped) {
+        for (; kv >= first; --kv) {
+            pipeline.take_turn();
+            Arch::start_scores(scores, query, pipeline.keys());
+            pipeline.pass_turn();
+            Arch::template finish<0>(scores), pipeline.release_keys();
+            if (kv == first) pipeline.release_query();
+            if (weigh(kv)) scale_rows(output, softmax.correction);
+            probabilities.assign(scores);
+            Arch::start_output(output, probabilities, pipeline.values());
+            Arch::template finish<0>(output), pipeline.release_values();
+        }
+    } else {  // the next tile's scores are computed while this tile's output is accumulated
+        Arch::start_scores(scores, query, pipeline.keys());
+        Arch::template finish<0>(scores), pipeline.release_keys();
+        if (kv == first) pipeline.release_query();
+        weigh(kv);
+        probabilities.assign(scores);
+        for (--kv; kv >= first; --kv) {
+            pipeline.take_turn();
+            Arch::start_scores(scores, query, pipeline.keys());
+            Arch::start_output(output, probabilities, pipeline.values());
+            pipeline.pass_turn();
+            Arch::template finish<1>(scores), pipeline.release_keys();
+            if (kv == first) pipeline.release_query();
+            bool corrected = weigh(kv);
+            Arch::template finish<0>(output), pipeline.release_values();
+            if (corrected) scale_rows(output, softmax.correction);
+            probabilities.assign(scores);
+        }
+        Arch::start_output(output, probabilities, pipeline.values());
+        Arch::template finish<0>(output), pipeline.release_values();
+    }
+}
+
+// What a row has become: the factor that normalises its output, and its log-sum with the sink, if any.
+struct RowResult {
+    float factor, log_sum;
+};
+template <class Arch, class Softmax>
+TILEWRIGHT_DEVICE RowResult finish_row(const ForwardParameters& p, const Softmax& softmax, int r, int head) {
+    using Config = typename Arch::Config;
+    float total = softmax.total(r);  // NaN compares unequal: only a row that saw nothing is empty
+    bool empty = total == 0;
+    RowResult result{empty ? 0.0f : 1.0f / total, empty ? -infinity : softmax.log_sum(r, total, rescores<Config> ? 1.0f : p.scale)};
+    if constexpr (Config::sink) {
+        float sink = p.sink[head], log_sum = result.log_sum, most = log_sum > sink ? log_sum : sink;
+        float parts = Arch::exp2((log_sum - most) * log2_of_e) + Arch::exp2((sink - most) * log2_of_e);
+        result.log_sum = most == -infinity ? most : most + Arch::log2(parts) * log_of_2;
+        if (!empty) result.factor *= Arch::exp2((log_sum - result.log_sum) * log2_of_e);
+    }
+    return result;
+}
+
+template <class Arch, class Softmax>
+TILEWRIGHT_DEVICE void store(const ForwardParameters& p, const Tile<typename Arch::Config>& tile, const Softmax& softmax, typename Arch::Output& output) {
+    using Element = typename Arch::Config::Element;
+    TILEWRIGHT_UNROLL for (int r = 0; r < Arch::Output::rows; ++r) {
+        int row = output.row(r);
+        bool inside = tile.inside(row);
+        int query = tile.query(row), head = inside ? tile.head_of(row) : tile.head;
+        RowResult result = finish_row<Arch>(p, softmax, r, head);
+        output.store_row(r, result.factor, row_of((Element*)p.out, p.out_strides, tile.batch, head, query), inside);
+        if (p.lse && inside && output.leads_row()) p.lse[((long long)tile.batch * p.heads_q + head) * p.seq_q + query] = result.log_sum;
+    }
+}
+
+}  // namespace tilewright::kernel

@@ -1,0 +1,82 @@
+// Row maxima and row sums of a stream of score tiles (Milakov & Gimelshein 2018; Dao et al. 2022, algorithm 1).
+#pragma once
+#include "tile/element.h"
+
+namespace tilewright::kernel {
+
+// Each lane holds `rows` rows; several lanes may share a row, each summing its own columns until total() joins them.
+// A Value is what a lane holds of one row and column: a float, or on the CPU a vector of neighbouring columns.
+//
+// Hidden scores are -infinity and nothing else is: there is no finite sentinel. A row that has seen nothing has maximum
+// -infinity and is referred to 0 instead, so that no difference of infinities arises. NaN never enters a maximum, but it
+// does enter the sum, so it reaches the output and the log-sum.
+template <class Arch, int rows>
+struct OnlineSoftmax {
+    using Value = typename Arch::Value;
+    static constexpr int slack = Arch::Config::slack;
+    // Where |maximum * scale| is larger than this, rounding the product once here and once in the fused multiply-add of
+    // the exponent would differ by more than a few powers of two.
+    static constexpr float largest_offset = 0x1p24f;
+
+    float scale;  // of the scores, times log2(e): 2^x is cheaper than e^x; positive
+    float maximum[rows];
+    Value sum[rows];
+    float correction[rows];  // what sums and outputs so far are to be multiplied by
+
+    TILEWRIGHT_DEVICE explicit OnlineSoftmax(float scale_log2) : scale(scale_log2) {
+        TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) maximum[r] = -infinity, sum[r] = Value{};
+    }
+
+    // Turns scores into probabilities relative to `maximum`; true if earlier outputs are to be corrected.
+    // The maximum may lag behind by `slack` (a power of two): any reference serves that avoids overflow.
+    template <class Scores>
+    TILEWRIGHT_DEVICE bool update(Scores& scores) {
+        bool corrected = slack == 0, far = false;
+        float offset[rows];
+        TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
+            Value lane_largest = Arch::broadcast(maximum[r]);
+            TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) lane_largest = Arch::max(lane_largest, scores.at(r, c));
+            float largest = Arch::row_max(lane_largest);
+            if (slack > 0) {
+                if ((largest - maximum[r]) * scale <= slack) largest = maximum[r];
+                else corrected = true;
+            }
+            correction[r] = Arch::exp2((maximum[r] - reference(largest)) * scale);
+            maximum[r] = largest;
+            offset[r] = reference(largest) * scale;
+            far |= !(offset[r] < largest_offset && offset[r] > -largest_offset);
+        }
+        if (Arch::any(far)) subtract_maxima(scores, offset);
+        TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
+            float shift = offset[r] - Arch::probability_lift;
+            Value partial{};
+            TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) {
+                Value probability = Arch::exp2(scores.at(r, c) * scale - shift);
+                scores.at(r, c) = probability;
+                partial += probability;
+            }
+            sum[r] = sum[r] * correction[r] + partial;
+        }
+        return Arch::any(corrected);
+    }
+
+    TILEWRIGHT_DEVICE float total(int r) const { return Arch::row_sum(sum[r]); }
+    // Natural logarithm of the sum of exp(scores * natural_scale); `natural_scale` is scale / log2(e), before rounding.
+    TILEWRIGHT_DEVICE float log_sum(int r, float total, float natural_scale) const {
+        return maximum[r] * natural_scale + (Arch::log2(total) - Arch::probability_lift) * log_of_2;
+    }
+
+private:
+    static TILEWRIGHT_DEVICE float reference(float maximum) { return maximum == -infinity ? 0.0f : maximum; }
+
+    // The rare way: subtract before scaling, where offset = maximum * scale would overflow or be too coarse.
+    template <class Scores>
+    TILEWRIGHT_DEVICE void subtract_maxima(Scores& scores, float (&offset)[rows]) const {
+        TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
+            TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) scores.at(r, c) = scores.at(r, c) - reference(maximum[r]);
+            offset[r] = 0;
+        }
+    }
+};
+
+}  // namespace tilewright::kernel

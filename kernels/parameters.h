@@ -1,0 +1,39 @@
+// What a kernel is told at run time: one plain struct, the same bytes on the host and on every device.
+#pragma once
+#include "tile/element.h"
+
+namespace tilewright::kernel {
+
+struct Strides {  // in elements; the last dimension has stride 1
+    long long batch, head, row;
+};
+
+// Which keys a query sees (Specialization::mask). The bounds themselves are in ForwardParameters.
+enum class Mask { none, causal, window };
+
+struct ForwardParameters {
+    const void *query, *key, *value;
+    void* out;
+    float* lse;          // natural logarithm, [batch][heads_q][seq_q], contiguous; null: not wanted
+    const void* bias;    // of the element type; broadcast dimensions have stride 0
+    const float* slope;  // ALiBi, [heads_q]
+    const float* sink;   // a logit that takes part in the softmax and has no value, [heads_q]
+    Strides query_strides, key_strides, value_strides, out_strides, bias_strides;
+    long long bias_column_stride;
+    int batch, heads_q, heads_kv, seq_q, seq_kv;
+    float scale;          // of the scores, natural units
+    float softcap;        // used by kernels specialised for it
+    int diagonal;         // query i is aligned with key i + diagonal: seq_kv - seq_q (bottom right) or 0 (top left)
+    int window_left;      // an aligned query sees this many keys before itself ...
+    int window_right;     // ... and after; "unbounded" is any number that reaches the ends
+    int section_heads;    // work order: query heads whose keys and values share the cache
+    int tiles;            // of queries, all heads
+    unsigned* tiles_dealt;  // a counter, zero before and after every launch; not shared by concurrent launches
+};
+
+template <class Pointer>
+TILEWRIGHT_DEVICE Pointer row_of(Pointer base, const Strides& strides, int batch, int head, int row) {
+    return base + (batch * strides.batch + head * strides.head + row * strides.row);
+}
+
+}  // namespace tilewright::kernel

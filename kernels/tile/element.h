@@ -1,0 +1,24 @@
+// Element types by name, so that overloads can tell them apart, and the float constants that kernels need.
+#pragma once
+#include "target.h"
+
+namespace tilewright::kernel {
+
+struct fp32 {
+    float value;
+};
+struct bf16 {
+    unsigned short bits;
+};
+struct fp16 {
+    unsigned short bits;
+};
+
+constexpr float log2_of_e = 1.4426950408889634f;
+constexpr float log_of_2 = 0.6931471805599453f;
+// Written as bits: some device compilers have no name for it that needs no header.
+constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u);
+
+constexpr int round_up(int x, int multiple) { return (x + multiple - 1) / multiple * multiple; }
+
+}  // namespace tilewright::kernel

@@ -1,0 +1,86 @@
+// One tile of query rows: which head it belongs to, which keys its rows see, which KV tiles need a mask.
+#pragma once
+#include "../parameters.h"
+
+namespace tilewright::kernel {
+
+constexpr int min_of(int a, int b) { return a < b ? a : b; }
+constexpr int max_of(int a, int b) { return a > b ? a : b; }
+
+// Rows are queries; where the `group` query heads of a KV head are packed, row = query * group + head in the group.
+template <class Config>
+struct Tile {
+    int batch, head, kv_head;  // `head` is the first of the group
+    int first_row, group;
+    int seq_q, seq_kv, diagonal, window_left, window_right;
+    int kv_begin, kv_end;        // KV tiles that some row of the tile sees
+    int whole_begin, whole_end;  // of these, the ones that every row sees whole
+
+    TILEWRIGHT_DEVICE int query(int row) const { return (first_row + row) / group; }
+    TILEWRIGHT_DEVICE int head_of(int row) const { return head + (first_row + row) % group; }
+    TILEWRIGHT_DEVICE bool inside(int row) const { return first_row + row < seq_q * group; }
+    TILEWRIGHT_DEVICE int rows() const { return min_of(seq_q * group - first_row, Config::block_q); }
+
+    // The tile's row `row` sees the keys [visible_begin, visible_end).
+    TILEWRIGHT_DEVICE int visible_begin(int row) const {
+        if constexpr (Config::mask != Mask::window) return 0;
+        else return max_of(0, query(row) + diagonal - window_left);
+    }
+    TILEWRIGHT_DEVICE int visible_end(int row) const {
+        if constexpr (Config::mask == Mask::none) return seq_kv;
+        else if constexpr (Config::mask == Mask::causal) return min_of(seq_kv, query(row) + diagonal + 1);
+        else return min_of(seq_kv, query(row) + diagonal + 1 + window_right);
+    }
+    TILEWRIGHT_DEVICE bool needs_mask(int kv) const {
+        return kv >= whole_end || (Config::mask == Mask::window && kv < whole_begin);
+    }
+
+    TILEWRIGHT_DEVICE void count_kv_tiles() {
+        constexpr int n = Config::block_kv;
+        int last = rows() - 1;
+        int begin = visible_begin(0), end = visible_end(last);  // both ends move down with the rows
+        kv_begin = begin / n;
+        kv_end = end > begin ? (end + n - 1) / n : kv_begin;
+        whole_begin = (visible_begin(last) + n - 1) / n;
+        whole_end = max_of(0, visible_end(0)) / n;
+    }
+};
+
+// The index-th of all blocks of rows: heads in sections that share the cache; within one, block after block of all its heads.
+struct WorkOrder {
+    int head, block;
+    TILEWRIGHT_DEVICE WorkOrder(int index, int blocks, int all_heads, int section_heads) {
+        int first_head = index / (blocks * section_heads) * section_heads;
+        int heads = min_of(all_heads - first_head, section_heads);
+        int within = index - first_head * blocks;
+        head = first_head + within % heads, block = within / heads;
+    }
+};
+
+// The index-th tile, 0 <= index < parameters.tiles. Under a mask the last rows see most and come first.
+template <class Config>
+TILEWRIGHT_DEVICE Tile<Config> tile_at(const ForwardParameters& p, int index) {
+    int group = Config::packs_heads ? p.heads_q / p.heads_kv : 1, heads = p.heads_q / group;
+    int blocks = (p.seq_q * group + Config::block_q - 1) / Config::block_q;
+    WorkOrder order(index, blocks, p.batch * heads, p.section_heads);
+    Tile<Config> tile;
+    tile.batch = order.head / heads;
+    tile.head = order.head % heads * group;
+    tile.kv_head = tile.head / (p.heads_q / p.heads_kv);
+    tile.first_row = (Config::mask == Mask::none ? order.block : blocks - 1 - order.block) * Config::block_q;
+    tile.group = group;
+    tile.seq_q = p.seq_q, tile.seq_kv = p.seq_kv, tile.diagonal = p.diagonal;
+    tile.window_left = p.window_left, tile.window_right = p.window_right;
+    tile.count_kv_tiles();
+    return tile;
+}
+
+// Byte offset of 16-byte piece `piece` of row `row` in shared memory whose rows have `pieces` of them, permuted within
+// the row so that eight lanes reading the same piece of eight rows meet eight different bank groups.
+template <int pieces>
+TILEWRIGHT_DEVICE int swizzled(int row, int piece) {
+    constexpr int span = pieces % 8 == 0 ? 8 : pieces % 4 == 0 ? 4 : pieces % 2 == 0 ? 2 : 1;
+    return (row * pieces + (piece ^ (row & (span - 1)))) * 16;
+}
+
+}  // namespace tilewright::kernel
