@@ -1,0 +1,1 @@
+// Placeholder of the layer cli; replaced by its first real file.

@@ -1,0 +1,2 @@
+// The command `tilewright`.
+int main() { return 0; }

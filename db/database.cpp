@@ -1,0 +1,1 @@
+// Placeholder of the layer db; replaced by its first real file.

@@ -1,0 +1,1 @@
+// Placeholder of the layer model; replaced by its first real file.

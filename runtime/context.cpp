@@ -1,0 +1,1 @@
+// Placeholder of the layer runtime; replaced by its first real file.

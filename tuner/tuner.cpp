@@ -1,0 +1,1 @@
+// Placeholder of the layer tuner; replaced by its first real file.

@@ -1,0 +1,1 @@
+// Placeholder of the layer verify; replaced by its first real file.
