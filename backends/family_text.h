@@ -1,0 +1,21 @@
+// What each family of architectures adds to the text of a kernel.
+#pragma once
+#include "backends/kernel_source.h"
+
+namespace tilewright {
+
+struct FamilyText {
+    std::string prelude;  // before the arch header: instruction wrappers whose names depend on sizes
+    std::string header;   // below kernels/: "arch/sm90.h"
+    std::string type;     // "Sm90<Config>"
+    std::string entry;    // the extern "C" function; `Config` and `Arch` are declared before it
+    int threads = 1;
+    int64_t shared_bytes = 0;
+};
+
+// unsupported, naming the value and the limit, if the family cannot run the config.
+Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch& arch);
+Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch);
+Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch);
+
+}  // namespace tilewright

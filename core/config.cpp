@@ -1,0 +1,53 @@
+// The list of tunables, and a config as canonical JSON.
+#include "tilewright/config.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace tilewright {
+namespace {
+
+constexpr ConfigField fields[] = {
+    {"block_q", &Config::block_q, "query rows of a tile"},
+    {"block_kv", &Config::block_kv, "keys of a tile"},
+    {"stages", &Config::stages, "KV tiles in flight"},
+    {"workers", &Config::workers, "warps (sm_90a: warpgroups) that share a tile"},
+    {"blocks", &Config::blocks, "blocks per multiprocessor (AMD: waves per SIMD) to leave registers for"},
+    {"slack", &Config::slack, "powers of two by which a row maximum may lag before the output is rescaled"},
+    {"overlapped", &Config::overlapped, "1: the next tile's scores are computed beside this tile's output"},
+    {"turns", &Config::turns, "1: workers issue their matrix products in turn"},
+    {"packs_heads", &Config::packs_heads, "1: the query heads of a KV head share a tile"},
+    {"section_kb", &Config::section_kb, "heads walk together while their K and V fit in so many KiB; 0: all"},
+    {"persistent", &Config::persistent, "1: as many blocks as fit the device, tiles dealt at run time"},
+};
+
+}  // namespace
+
+std::span<const ConfigField> config_fields() { return fields; }
+
+std::string to_json(const Config& config) {
+    std::string text = "{";
+    for (const ConfigField& field : fields) {
+        if (text.size() > 1) text += ',';
+        text += '"' + std::string(field.name) + "\":" + std::to_string(config.*field.member);
+    }
+    return text + '}';
+}
+
+Result<Config> parse_config(std::string_view text) {
+    nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_object()) return invalid_argument("a config is a JSON object of integers, not '" + std::string(text.substr(0, 80)) + "'");
+    Config config;
+    for (const auto& [key, value] : json.items()) {
+        const ConfigField* found = nullptr;
+        for (const ConfigField& field : fields)
+            if (key == field.name) found = &field;
+        if (!found) return invalid_argument("unknown config field '" + key + "'");
+        if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<int>::max())
+            return invalid_argument("config field '" + key + "' is " + value.dump().substr(0, 40) + "; it must be an integer from 0 to 2147483647");
+        config.*found->member = value.get<int>();
+    }
+    return config;
+}
+
+}  // namespace tilewright
