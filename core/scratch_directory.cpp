@@ -51,7 +51,8 @@ Status write_file(const std::string& path, std::string_view contents) {
         ssize_t count = write(file.get(), contents.data(), contents.size());
         if (count < 0 && errno != EINTR) {
             Status failure = io_error("cannot write", path);
-            unlink(path.c_str());
+            struct stat about {};
+            if (fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode)) unlink(path.c_str());  // never a device or a pipe
             return failure;
         }
         if (count > 0) contents.remove_prefix(count);

@@ -143,6 +143,7 @@ TEST(ScratchDirectory, HoldsFilesWhileItLivesAndLeavesNothing) {
         EXPECT_EQ(read_file(scratch->file("y")).status().code(), StatusCode::io);
         EXPECT_EQ(write_file(scratch->file("no/such"), "x").code(), StatusCode::io);
         EXPECT_EQ(write_file("/dev/full", "x").code(), StatusCode::io);
+        EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
         ScratchDirectory moved = *std::move(scratch);
         EXPECT_EQ(moved.path(), path);
     }
