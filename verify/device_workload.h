@@ -1,0 +1,42 @@
+// A workload on a device: upload, the launch's parameters, download, and whether anything but the outputs was written.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "backends/backend.h"
+#include "verify/workload.h"
+
+namespace tilewright {
+
+// Owns device memory; must not outlive its Device. Not thread-safe.
+class DeviceWorkload {
+public:
+    // Allocates and copies every buffer, guards included. Errors are the device's.
+    static Result<DeviceWorkload> upload(Device& device, const Workload& workload);
+    DeviceWorkload(DeviceWorkload&&) = default;
+    DeviceWorkload& operator=(DeviceWorkload&&) = default;
+
+    // Pointers are the device's; the fields that Device::launch fills in are zero.
+    const kernel::ForwardParameters& parameters() const { return parameters_; }
+    // Outputs back to NaN, their guards and gaps to the pattern.
+    Status reset_outputs(const Workload& workload);
+    // Copies every buffer back into `workload`, which must be the one that was uploaded, unchanged. runtime, naming the buffer
+    // and the distance, if a byte outside the elements of out and lse has changed.
+    Status download(Workload& workload) const;
+
+private:
+    struct Free {
+        Device* device;
+        void operator()(void* address) const { (void)device->free(address).ok(); }
+    };
+    explicit DeviceWorkload(Device& device) : device_(&device) {}
+
+    Device* device_;
+    std::vector<std::unique_ptr<void, Free>> buffers_;
+    kernel::ForwardParameters parameters_{};
+};
+
+// What a kernel for this workload is specialised for.
+KernelSpec spec_for(const Workload& workload, const Config& config, KernelKind kind = KernelKind::attention_forward);
+
+}  // namespace tilewright

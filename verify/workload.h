@@ -1,0 +1,75 @@
+// The tensors of one attention call in host memory: random data by a fixed seed, any layout, guards around every buffer.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tilewright/problem.h"
+#include "verify/reference.h"
+
+namespace tilewright {
+
+// How query, key, value and out lie in memory. The numbers are the same in all of them.
+enum class Layout {
+    heads_first,  // [batch][head][row][column], contiguous
+    rows_first,   // [batch][row][head][column], contiguous
+    packed,       // query, key and value interleaved: [batch][row][query heads, key heads, value heads][column]; needs
+                  // seq_q == seq_kv and head_dim == head_dim_v, otherwise rows_first
+    transposed,   // [row][batch][head][column]
+    gapped,       // heads_first with unused elements between rows, heads and batches that keep 16-byte alignment
+    unaligned,    // heads_first, the first element 2 or 4 bytes off, odd gaps
+};
+constexpr Layout all_layouts[] = {Layout::heads_first, Layout::rows_first, Layout::packed, Layout::transposed, Layout::gapped, Layout::unaligned};
+const char* name(Layout layout);
+
+struct WorkloadOptions {
+    uint64_t seed = 1;
+    Layout layout = Layout::rows_first;
+    std::optional<float> scale;  // default 1 / sqrt(head_dim)
+    float softcap = 20;          // used where the problem asks for one
+    double spread = 1;           // standard deviation of queries and keys; values have 1
+    bool lse = true;             // false: no lse is asked for
+    std::array<bool, 4> broadcast_bias{};  // dimensions [batch][head][row][column] of the bias with stride 0
+};
+
+// Bytes of a buffer: guard, contents, guard. Input guards and gaps hold NaN, so that reading them shows; output guards
+// and gaps hold a pattern, so that writing them shows; output elements hold NaN until a kernel writes them.
+struct Buffer {
+    static constexpr int64_t guard_bytes = 4096;
+    std::vector<unsigned char> bytes;
+    bool output = false;
+};
+
+struct Tensor {
+    int buffer = -1;  // index in Workload::buffers; -1: absent
+    DType dtype = DType::fp32;
+    int64_t offset = 0;  // bytes from the buffer's first byte, guard included
+    std::array<int64_t, 4> sizes{}, strides{};  // [batch][head][row][column], in elements
+    bool present() const { return buffer >= 0; }
+};
+
+// Plain data: change any element before the workload is uploaded.
+struct Workload {
+    Problem problem;
+    float scale = 1;
+    float softcap = 0;
+    std::vector<Buffer> buffers;
+    Tensor query, key, value, out, bias;
+    Tensor lse;          // [batch][heads_q][seq_q][1], float32
+    Tensor slope, sink;  // [1][heads_q][1][1], float32
+
+    double get(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column) const;
+    void set(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column, double value);
+    void fill(const Tensor& tensor, double value);
+    // Views into this workload's buffers: valid while it lives and its buffers keep their sizes.
+    TensorView view(const Tensor& tensor) const;
+    AttentionInputs inputs() const;
+    // Every row of out and lse, in the order of all_rows().
+    Answer outputs() const;
+};
+
+// The problem must be valid. The data depend on the seed and the logical position alone, not on the layout.
+Workload make_workload(const Problem& problem, const WorkloadOptions& options = {});
+
+}  // namespace tilewright
