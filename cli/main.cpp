@@ -1,2 +1,4 @@
 // The command `tilewright`.
-int main() { return 0; }
+#include "cli/cli.h"
+
+int main(int count, char** values) { return tilewright::cli::run(tilewright::cli::Arguments(values + 1, values + count)); }

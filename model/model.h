@@ -1,0 +1,34 @@
+// The analytic model: predicted time of a candidate and which resource bounds it. Estimates rank candidates and explain
+// results; they are never reported as measurements.
+#pragma once
+#include "backends/backend.h"
+#include "model/occupancy.h"
+#include "model/resources.h"
+#include "model/traffic.h"
+
+namespace tilewright {
+
+enum class Bound { matrix, exponential, memory, latency };
+const char* name(Bound bound);
+
+struct Prediction {
+    double time_us = 0;
+    Bound bound = Bound::matrix;  // the largest part of time_us
+    ResourceEstimate resources;
+    Occupancy occupancy;
+    Work work;
+    int64_t tiles = 0;       // of queries, over all heads
+    double waves = 0;        // tiles over what the device holds at once; the last wave may be partly idle
+    double balance = 1;      // useful share of the units' time, 1 without a tail
+    double matrix_us = 0, exponential_us = 0, memory_us = 0;  // each alone
+};
+
+// unsupported, with value and limit, if not one block fits a unit. `compiled` replaces the estimates where it is not -1.
+// Pure, thread-safe, microseconds of host time.
+Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resources* compiled = nullptr);
+
+// A time that no correct kernel beats on this architecture: compulsory bytes at the full memory rate or useful operations
+// at the full matrix rate, whichever is longer. Problems that fit the last-level cache are not bound by memory.
+double roofline_us(const Problem& problem, const Arch& arch);
+
+}  // namespace tilewright

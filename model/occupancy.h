@@ -1,0 +1,24 @@
+// How many blocks a unit (multiprocessor, compute unit, core) holds at once, by the vendors' allocation rules.
+#pragma once
+#include "backends/arch.h"
+#include "model/resources.h"
+
+namespace tilewright {
+
+enum class OccupancyLimit { warps, blocks, registers, shared_memory };
+const char* name(OccupancyLimit limit);
+
+struct Occupancy {
+    int blocks = 0;  // resident per unit; 0: not even one fits, and `limit` says why
+    int warps = 0;   // resident per unit
+    OccupancyLimit limit = OccupancyLimit::warps;  // what stops one more block
+
+    // Resident warps over the most that a unit can hold.
+    double fraction(const Arch& arch) const { return double(warps) / arch.max_warps_per_unit; }
+};
+
+// From an estimate or, with the same fields filled in, from a compiled object. Pure, thread-safe.
+// On AMD a compute unit is meant (half a work group processor on RDNA).
+Occupancy occupancy(const ResourceEstimate& resources, const Arch& arch);
+
+}  // namespace tilewright

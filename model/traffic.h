@@ -1,0 +1,29 @@
+// The work of attention: bytes to and from memory, matrix operations, exponentials; tiled and standard.
+#pragma once
+#include <cstdint>
+
+#include "tilewright/config.h"
+#include "tilewright/problem.h"
+
+namespace tilewright {
+
+struct Work {
+    double bytes = 0;         // to and from outer memory if no cache helps
+    double matrix_flops = 0;  // really done: whole tiles, padded head dimensions included
+    double exponentials = 0;
+
+    double intensity() const { return bytes > 0 ? matrix_flops / bytes : 0; }  // operations per byte
+};
+
+// Q, K, V and bias read once, out and lse written once: what no kernel can avoid.
+double compulsory_bytes(const Problem& problem);
+// seq_q * seq_kv scores of one head in the element type, times heads_q and batch: what tiling never writes.
+double score_matrix_bytes(const Problem& problem);
+
+// Standard attention: scores written, read and rewritten by the softmax, read by the second product; nothing is skipped
+// under a mask.
+Work standard_work(const Problem& problem);
+// Tiled attention: each tile of queries reads the keys and values of its visible KV tiles.
+Work tiled_work(const Problem& problem, const Config& config);
+
+}  // namespace tilewright
