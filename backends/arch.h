@@ -16,7 +16,7 @@ struct Arch {
     std::string backend;  // "nvidia", "amd", "cpu"
     Family family = Family::cpu;
     int warp_size = 1;                   // lanes of a warp (wave)
-    int units = 1;                       // multiprocessors, compute units, cores
+    int units = 1;                       // multiprocessors, compute units, work group processors (RDNA), cores
     int max_threads_per_block = 1;
     int max_warps_per_unit = 1;
     int max_blocks_per_unit = 1;
@@ -27,6 +27,7 @@ struct Arch {
     int64_t shared_bytes_per_block = 0;  // largest a kernel may ask for
     int64_t shared_bytes_per_unit = 0;
     int64_t shared_granularity = 1;
+    int64_t shared_reserved_per_block = 0;  // the system's own, on top of what a kernel asks for
     int64_t l1_bytes = 0;
     int64_t l2_bytes = 0;
     int64_t last_level_cache_bytes = 0;  // what a cold-cache measurement must flush
