@@ -2,12 +2,17 @@
 #include "backends/shared_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 namespace tilewright {
 
 Result<SharedLibrary> SharedLibrary::open(const std::string& name) {
     void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle) return SharedLibrary(handle, name);
+    if (handle) {
+        link_map* map = nullptr;
+        bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name && *map->l_name;
+        return SharedLibrary(handle, known ? map->l_name : name);
+    }
     const char* reason = dlerror();
     return Status(StatusCode::unavailable, reason ? reason : name + " could not be opened");
 }

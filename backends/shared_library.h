@@ -28,7 +28,7 @@ public:
         return {};
     }
     void* find(const char* symbol) const;  // null: not there
-    const std::string& path() const { return path_; }
+    const std::string& path() const { return path_; }  // where the loader found it
 
 private:
     SharedLibrary(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}

@@ -24,6 +24,9 @@ Result<NvrtcInfo> nvrtc_info();
 // compile, with the compiler's own text, if it does not compile. Thread-safe, and calls run in parallel.
 Result<CodeObject> nvrtc_compile(const std::string& text, const std::string& arch);
 
+// Bytes that the assembler spilled, the larger of stores and loads, from its log; -1: the log does not say.
+int64_t spilled_bytes(const std::string& log);
+
 // Why a compiled candidate is not worth running, in one sentence; empty if it is. Spills, a stack frame, and matrix products that the
 // assembler has serialised (its messages C75xx) cost a factor of two or more.
 std::string reason_to_reject(const std::string& log, const Resources& resources);
