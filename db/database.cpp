@@ -1,1 +1,0 @@
-// Placeholder of the layer db; replaced by its first real file.
