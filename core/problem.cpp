@@ -17,6 +17,9 @@ Status in_range(const char* what, int64_t value, int64_t least, int64_t most) {
 }  // namespace
 
 Status validate(const Problem& problem) {
+    TILEWRIGHT_RETURN_IF_ERROR(in_range("operation", static_cast<int>(problem.operation), 1, 3));
+    TILEWRIGHT_RETURN_IF_ERROR(in_range("dtype", static_cast<int>(problem.dtype), 1, 3));
+    TILEWRIGHT_RETURN_IF_ERROR(in_range("alignment", static_cast<int>(problem.alignment), 1, 2));
     TILEWRIGHT_RETURN_IF_ERROR(in_range("batch", problem.batch, 0, largest_batch));
     TILEWRIGHT_RETURN_IF_ERROR(in_range("heads_q", problem.heads_q, 1, largest_heads));
     TILEWRIGHT_RETURN_IF_ERROR(in_range("heads_kv", problem.heads_kv, 1, largest_heads));
