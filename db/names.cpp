@@ -21,8 +21,8 @@ Result<Outcome> parse_outcome(std::string_view text) {
     for (size_t number = 1; number < outcome_names.size(); ++number) {
         if (text == outcome_names[number]) return static_cast<Outcome>(number);
     }
-    return invalid_argument("'" + std::string(text) +
-                            "' is no outcome: correct, constraints, compile, runtime, correctness, timeout, predicted, imported");
+    return invalid_argument(std::string(text) +
+                            " is no outcome: correct, constraints, compile, runtime, correctness, timeout, predicted, imported");
 }
 
 const char* name(Provenance provenance) {
