@@ -8,7 +8,7 @@
 
 namespace tilewright {
 
-enum class Bound { matrix, exponential, memory, latency };
+enum class Bound { matrix, exponential, shared_memory, memory, latency };
 const char* name(Bound bound);
 
 struct Prediction {
@@ -20,7 +20,8 @@ struct Prediction {
     int64_t tiles = 0;       // of queries, over all heads
     double waves = 0;        // tiles over what the device holds at once; the last wave may be partly idle
     double balance = 1;      // useful share of the units' time, 1 without a tail
-    double matrix_us = 0, exponential_us = 0, memory_us = 0;  // each alone
+    // Each alone, with all units busy. Shared memory: operands of the matrix products; on the CPU, copies into packed tiles.
+    double matrix_us = 0, exponential_us = 0, shared_memory_us = 0, memory_us = 0;
 };
 
 // unsupported, with value and limit, if not one block fits a unit. `compiled` replaces the estimates where it is not -1.
@@ -28,7 +29,8 @@ struct Prediction {
 Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resources* compiled = nullptr);
 
 // A time that no correct kernel beats on this architecture: compulsory bytes at the full memory rate or useful operations
-// at the full matrix rate, whichever is longer. Problems that fit the last-level cache are not bound by memory.
+// at the full matrix rate, whichever is longer, with room for clocks above the table's. Problems that fit the last-level
+// cache are not bound by memory.
 double roofline_us(const Problem& problem, const Arch& arch);
 
 }  // namespace tilewright

@@ -18,7 +18,8 @@ struct Occupancy {
 };
 
 // From an estimate or, with the same fields filled in, from a compiled object. Pure, thread-safe.
-// On AMD a compute unit is meant (half a work group processor on RDNA).
 Occupancy occupancy(const ResourceEstimate& resources, const Arch& arch);
+// ok if at least one block fits; otherwise unsupported, naming what is asked for and the limit.
+Status fits(const ResourceEstimate& resources, const Arch& arch);
 
 }  // namespace tilewright

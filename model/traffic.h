@@ -23,7 +23,17 @@ double score_matrix_bytes(const Problem& problem);
 // Standard attention: scores written, read and rewritten by the softmax, read by the second product; nothing is skipped
 // under a mask.
 Work standard_work(const Problem& problem);
-// Tiled attention: each tile of queries reads the keys and values of its visible KV tiles.
-Work tiled_work(const Problem& problem, const Config& config);
+// Tiled attention: each tile of queries reads the keys and values of its visible KV tiles. `granule`: multiple to which the
+// kernel pads head dimensions.
+Work tiled_work(const Problem& problem, const Config& config, int granule = 16);
+
+// How the tiles of queries of one head (of one KV head, where heads are packed) share the KV tiles.
+struct TileCounts {
+    int64_t query_tiles = 0;   // per head
+    double kv_tiles = 0;       // over all query tiles of a head; sampled where there are more than 16384 query tiles
+    double longest = 0;        // most KV tiles of one query tile
+    int64_t heads = 0;         // batch * heads, or batch * KV heads where heads are packed
+};
+TileCounts count_tiles(const Problem& problem, const Config& config);
 
 }  // namespace tilewright

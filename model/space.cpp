@@ -1,0 +1,208 @@
+// The search space: candidate values per family, constraints, enumeration, ranking.
+#include "model/space.h"
+
+#include <algorithm>
+
+#include "model/model.h"
+
+namespace tilewright {
+namespace {
+
+using Values = std::vector<int>;
+
+struct FamilyValues {
+    Values block_q, block_kv, stages, workers, blocks, overlapped, turns, persistent;
+};
+FamilyValues values_of(Family family) {
+    switch (family) {
+    case Family::cpu: return {{16, 32, 64, 96, 128, 192, 256}, {32, 64, 128, 256, 512}, {1}, {1}, {1}, {0}, {0}, {1}};
+    case Family::sm90: return {{64, 128, 192}, {32, 48, 64, 80, 96, 112, 128, 160, 176, 192, 256}, {1, 2, 3, 4}, {1, 2, 3}, {1, 2}, {0, 1}, {0, 1}, {0, 1}};
+    case Family::sm80: return {{16, 32, 64, 128, 192, 256}, {16, 32, 64, 96, 128}, {1, 2, 3}, {1, 2, 4, 8}, {1, 2, 3}, {0}, {0}, {0}};
+    case Family::cdna: return {{16, 32, 64, 128, 256}, {32, 64, 96, 128}, {1}, {1, 2, 4, 8}, {1, 2, 3, 4}, {0, 1}, {0}, {0}};
+    case Family::rdna3:
+    case Family::rdna4: return {{16, 32, 64, 128, 256}, {16, 32, 64, 128}, {1}, {1, 2, 4, 8}, {1, 2, 4, 6}, {0, 1}, {0}, {0}};
+    }
+    return {};
+}
+
+// Values up to the first that covers `extent`: larger tiles would only be padding.
+Values covering(Values values, int64_t extent) {
+    auto enough = std::lower_bound(values.begin(), values.end(), extent);
+    if (enough != values.end()) values.erase(enough + 1, values.end());
+    return values;
+}
+
+Status unsupported(const std::string& message) { return {StatusCode::unsupported, message}; }
+
+Status multiple_of(const char* field, int value, int factor, const std::string& why) {
+    if (value > 0 && value % factor == 0) return {};
+    return unsupported(std::string(field) + " is " + std::to_string(value) + "; it must be a multiple of " + std::to_string(factor) + " " + why);
+}
+
+Status check_shape(const KernelSpec& spec, const Arch& arch) {
+    const Config& c = spec.config;
+    switch (arch.family) {
+    case Family::cpu: break;
+    case Family::sm90:
+        TILEWRIGHT_RETURN_IF_ERROR(multiple_of("block_q", c.block_q, 64, "(a warpgroup multiplies 64 rows)"));
+        TILEWRIGHT_RETURN_IF_ERROR(multiple_of("block_kv", c.block_kv, 16, "(the depth of a product)"));
+        if (c.workers != c.block_q / 64)
+            return unsupported("workers is " + std::to_string(c.workers) + "; block_q " + std::to_string(c.block_q) + " needs " + std::to_string(c.block_q / 64));
+        break;
+    default: {
+        int granule = arch.family == Family::cdna ? 32 : 16;
+        TILEWRIGHT_RETURN_IF_ERROR(multiple_of("block_q", c.block_q, 16 * c.workers, "(16 rows for each of " + std::to_string(c.workers) + " workers)"));
+        TILEWRIGHT_RETURN_IF_ERROR(multiple_of("block_kv", c.block_kv, granule, "(the depth of a product)"));
+        if (arch.backend == "amd") {
+            int padded = (int(spec.problem.head_dim) + granule - 1) / granule * granule, pieces = c.block_kv * padded / 8, threads = arch.warp_size * c.workers;
+            if (pieces % threads != 0)
+                return unsupported("a key tile of " + std::to_string(pieces) + " pieces of 8 does not divide among " + std::to_string(threads) +
+                                   " threads: use fewer workers or a larger block_kv");
+        }
+    }
+    }
+    return {};
+}
+
+// Combinations that can run but never differ from, or never beat, another candidate.
+Status check_use(const KernelSpec& spec) {
+    const Config& c = spec.config;
+    if (c.turns && c.workers == 1) return unsupported("turns is 1, but a single worker has nobody to take turns with");
+    if (c.overlapped && c.stages == 1 && c.turns) return unsupported("turns is 1, but stages 1 leaves the workers no second tile to go on with");
+    if (c.packs_heads && spec.problem.heads_q == spec.problem.heads_kv)
+        return unsupported("packs_heads is 1, but every KV head has a single query head");
+    if (c.section_kb > 0 && spec.problem.batch * spec.problem.heads_q == 1) return unsupported("section_kb is set, but there is one head");
+    return {};
+}
+
+// On sm_90a a consumer holds its accumulators in what the pool of registers leaves beside the producer.
+Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources, const Arch& arch) {
+    const Config& c = spec.config;
+    int needed = resources.registers, budget = resources.register_budget;
+    if (arch.family == Family::sm90) {
+        int granule = head_dim_granule(arch), dv = (int(spec.problem.head_dim_v) + granule - 1) / granule * granule;
+        needed = dv / 2 + c.block_kv / 2 + (c.overlapped ? c.block_kv / 4 : 0) + 32;
+        budget = std::min(240, (resources.register_budget * (c.workers + 1) - 24) / c.workers / 8 * 8);
+    }
+    if (budget == 0 || needed <= budget) return {};
+    return unsupported("needs about " + std::to_string(needed) + " registers per lane; " + arch.name + " leaves " + std::to_string(budget) +
+                       " with blocks " + std::to_string(c.blocks) + " and workers " + std::to_string(c.workers));
+}
+
+struct Ranked {
+    Config config;
+    double time_us;
+};
+
+}  // namespace
+
+int64_t Space::size() const {
+    int64_t size = 1;
+    for (const SpaceField& field : fields) size *= int64_t(field.values.size());
+    return size;
+}
+
+Config Space::at(int64_t index) const {
+    Config config = spec.config;
+    for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
+        int64_t count = int64_t(field->values.size());
+        config.*field->member = field->values[size_t(index % count)];
+        index /= count;
+    }
+    return config;
+}
+
+KernelSpec dense_spec(const Problem& problem, const Config& config, KernelKind kind) {
+    KernelSpec spec;
+    spec.kind = kind;
+    spec.problem = problem;
+    spec.config = config;
+    spec.aligned = problem.head_dim % 8 == 0 && problem.head_dim_v % 8 == 0;
+    return spec;
+}
+
+Space search_space(const Problem& problem, const Arch& arch) {
+    Space space;
+    space.spec = dense_spec(problem, Config{});
+    space.arch = arch;
+    FamilyValues values = values_of(arch.family);
+    int64_t group = problem.heads_q / problem.heads_kv, heads = problem.batch * problem.heads_q;
+    Values sections = {0};
+    if (heads > 1)
+        for (int64_t kb : {arch.l2_bytes / 1024 / 2, arch.last_level_cache_bytes / 1024 / 2})
+            if (kb > sections.back()) sections.push_back(int(kb));
+    space.fields = {
+        {"block_q", &Config::block_q, covering(values.block_q, problem.seq_q * group)},
+        {"block_kv", &Config::block_kv, covering(values.block_kv, problem.seq_kv)},
+        {"stages", &Config::stages, values.stages},
+        {"workers", &Config::workers, values.workers},
+        {"blocks", &Config::blocks, values.blocks},
+        {"overlapped", &Config::overlapped, values.overlapped},
+        {"turns", &Config::turns, values.turns},
+        {"packs_heads", &Config::packs_heads, group > 1 ? Values{0, 1} : Values{0}},
+        {"section_kb", &Config::section_kb, sections},
+        {"persistent", &Config::persistent, values.persistent},
+    };
+    return space;
+}
+
+Status check(const Space& space, const Config& config) {
+    KernelSpec spec = space.spec;
+    spec.config = config;
+    TILEWRIGHT_RETURN_IF_ERROR(check_shape(spec, space.arch));
+    TILEWRIGHT_RETURN_IF_ERROR(check_use(spec));
+    TILEWRIGHT_ASSIGN_OR_RETURN(ResourceEstimate resources, estimate_resources(spec, space.arch));
+    TILEWRIGHT_RETURN_IF_ERROR(fits(resources, space.arch));
+    return check_registers(spec, resources, space.arch);
+}
+
+std::vector<Config> enumerate(const Space& space, std::vector<Rejection>* rejected) {
+    std::vector<Config> legal;
+    for (int64_t index = 0, size = space.size(); index < size; ++index) {
+        Config config = space.at(index);
+        Status status = check(space, config);
+        if (status.ok()) legal.push_back(config);
+        else if (rejected) rejected->push_back({config, status.message()});
+    }
+    return legal;
+}
+
+std::vector<Config> neighbours(const Space& space, const Config& config) {
+    std::vector<Config> result;
+    for (const SpaceField& field : space.fields) {
+        auto above = std::upper_bound(field.values.begin(), field.values.end(), config.*field.member);
+        auto below = std::lower_bound(field.values.begin(), field.values.end(), config.*field.member);
+        Config changed = config;
+        if (below != field.values.begin()) {
+            changed.*field.member = *(below - 1);
+            if (check(space, changed).ok()) result.push_back(changed);
+        }
+        if (above != field.values.end()) {
+            changed.*field.member = *above;
+            if (check(space, changed).ok()) result.push_back(changed);
+        }
+    }
+    return result;
+}
+
+std::vector<Config> ranked(const Space& space, size_t count) {
+    std::vector<Ranked> candidates;
+    KernelSpec spec = space.spec;
+    for (const Config& config : enumerate(space)) {
+        spec.config = config;
+        Result<Prediction> prediction = predict(spec, space.arch);
+        if (prediction.ok()) candidates.push_back({config, prediction->time_us});
+    }
+    std::stable_sort(candidates.begin(), candidates.end(), [](const Ranked& a, const Ranked& b) { return a.time_us < b.time_us; });
+    std::vector<Config> result;
+    for (size_t i = 0; i < std::min(count, candidates.size()); ++i) result.push_back(candidates[i].config);
+    return result;
+}
+
+Config default_config(const Problem& problem, const Arch& arch) {
+    Space space = search_space(problem, arch);
+    std::vector<Config> best = ranked(space, 1);
+    return best.empty() ? space.at(0) : best[0];
+}
+
+}  // namespace tilewright

@@ -1,0 +1,69 @@
+// Bytes, operations and exponentials of tiled and of standard attention.
+#include "model/traffic.h"
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+double heads(const Problem& problem) { return double(problem.batch) * problem.heads_q; }
+
+// KV tiles that the query tile with rows [first, last] sees.
+int64_t visible_kv_tiles(const Problem& problem, const Config& config, int64_t first, int64_t last) {
+    int64_t diagonal = problem.alignment == Alignment::bottom_right ? problem.seq_kv - problem.seq_q : 0;
+    int64_t begin = problem.window_left < 0 ? 0 : std::max<int64_t>(0, first + diagonal - problem.window_left);
+    int64_t end = problem.window_right < 0 ? problem.seq_kv : std::min(problem.seq_kv, last + diagonal + 1 + problem.window_right);
+    return end > begin ? divide_up(end, config.block_kv) - begin / config.block_kv : 0;
+}
+
+}  // namespace
+
+double compulsory_bytes(const Problem& problem) {
+    double query_rows = heads(problem) * problem.seq_q, key_rows = double(problem.batch) * problem.heads_kv * problem.seq_kv;
+    double elements = (query_rows + key_rows) * (problem.head_dim + problem.head_dim_v);  // Q and out; K and V
+    if (problem.bias) elements += query_rows * problem.seq_kv;
+    return elements * size_of(problem.dtype) + query_rows * sizeof(float);
+}
+
+double score_matrix_bytes(const Problem& problem) {
+    return heads(problem) * problem.seq_q * problem.seq_kv * size_of(problem.dtype);
+}
+
+Work standard_work(const Problem& problem) {
+    double pairs = heads(problem) * problem.seq_q * problem.seq_kv;
+    // Written by the first product, read and written by the softmax, read by the second product.
+    return {compulsory_bytes(problem) + 4 * score_matrix_bytes(problem), 2 * pairs * (problem.head_dim + problem.head_dim_v), pairs};
+}
+
+TileCounts count_tiles(const Problem& problem, const Config& config) {
+    TileCounts counts;
+    int64_t group = config.packs_heads ? problem.heads_q / problem.heads_kv : 1;
+    counts.heads = problem.batch * (problem.heads_q / group);
+    int64_t rows = problem.seq_q * group;
+    counts.query_tiles = divide_up(rows, config.block_q);
+    int64_t step = divide_up(std::max<int64_t>(counts.query_tiles, 1), 16384), sampled = 0;
+    for (int64_t tile = 0; tile < counts.query_tiles; tile += step, ++sampled) {
+        int64_t first = tile * config.block_q, last = std::min(rows, first + config.block_q) - 1;
+        double kv_tiles = double(visible_kv_tiles(problem, config, first / group, last / group));
+        counts.kv_tiles += kv_tiles;
+        counts.longest = std::max(counts.longest, kv_tiles);
+    }
+    if (sampled > 0) counts.kv_tiles *= double(counts.query_tiles) / sampled;
+    return counts;
+}
+
+Work tiled_work(const Problem& problem, const Config& config, int granule) {
+    TileCounts counts = count_tiles(problem, config);
+    double tiles = counts.kv_tiles * counts.heads, pairs = tiles * config.block_q * config.block_kv;
+    double query_bytes = heads(problem) * problem.seq_q * ((problem.head_dim + problem.head_dim_v) * size_of(problem.dtype) + sizeof(float));
+    // A last KV tile that is cut short is read only as far as there are keys.
+    double keys = std::min(tiles * config.block_kv, double(counts.heads) * counts.query_tiles * problem.seq_kv);
+    double kv_bytes = keys * (problem.head_dim + problem.head_dim_v) * size_of(problem.dtype);
+    double bias_bytes = problem.bias ? heads(problem) * problem.seq_q * problem.seq_kv * size_of(problem.dtype) : 0;
+    int64_t padded = divide_up(problem.head_dim, granule) * granule + divide_up(problem.head_dim_v, granule) * granule;
+    return {query_bytes + kv_bytes + bias_bytes, 2 * pairs * padded, pairs};
+}
+
+}  // namespace tilewright
