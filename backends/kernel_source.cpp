@@ -107,16 +107,6 @@ const char* header_of(KernelKind kind) {
 
 }  // namespace
 
-const char* name(KernelKind kind) {
-    switch (kind) {
-#define TILEWRIGHT_KERNEL(name, header, summary) \
-    case KernelKind::name: return #name;
-#include "kernels/kernels.inc"
-#undef TILEWRIGHT_KERNEL
-    }
-    return "unknown";
-}
-
 Result<KernelSource> generate(const KernelSpec& spec, const Arch& arch) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(spec.problem));
     TILEWRIGHT_RETURN_IF_ERROR(check_config(spec.config));
