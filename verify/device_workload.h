@@ -1,6 +1,7 @@
 // A workload on a device: upload, the launch's parameters, download, and whether anything but the outputs was written.
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "backends/backend.h"
@@ -18,11 +19,11 @@ public:
 
     // Pointers are the device's; the fields that Device::launch fills in are zero.
     const kernel::ForwardParameters& parameters() const { return parameters_; }
-    // Outputs back to NaN, their guards and gaps to the pattern.
-    Status reset_outputs(const Workload& workload);
-    // Copies every buffer back into `workload`, which must be the one that was uploaded, unchanged. runtime, naming the buffer
-    // and the distance, if a byte outside the elements of out and lse has changed.
-    Status download(Workload& workload) const;
+    // Outputs of `workload` and of the device back to NaN, their guards and gaps to the pattern.
+    Status reset_outputs(Workload& workload);
+    // Copies the outputs back into `workload`, which must be the one that was uploaded. Gives an empty string or, if any other
+    // byte of a buffer has changed, a sentence that names the buffer and the place.
+    Result<std::string> download(Workload& workload) const;
 
 private:
     struct Free {

@@ -16,6 +16,7 @@ struct TensorView {
     DType dtype = DType::fp32;
     std::array<int64_t, 4> strides{};
 
+    const void* address(int64_t batch, int64_t head, int64_t row, int64_t column) const;
     double at(int64_t batch, int64_t head, int64_t row, int64_t column) const;
 };
 

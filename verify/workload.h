@@ -36,7 +36,7 @@ struct WorkloadOptions {
 // Bytes of a buffer: guard, contents, guard. Input guards and gaps hold NaN, so that reading them shows; output guards
 // and gaps hold a pattern, so that writing them shows; output elements hold NaN until a kernel writes them.
 struct Buffer {
-    static constexpr int64_t guard_bytes = 4096;
+    static constexpr int64_t guard_bytes = 16384;
     std::vector<unsigned char> bytes;
     bool output = false;
 };
@@ -65,6 +65,8 @@ struct Workload {
     // Views into this workload's buffers: valid while it lives and its buffers keep their sizes.
     TensorView view(const Tensor& tensor) const;
     AttentionInputs inputs() const;
+    // Elements of out and lse to NaN, the bytes around them to the pattern.
+    void blank_outputs();
     // Every row of out and lse, in the order of all_rows().
     Answer outputs() const;
 };

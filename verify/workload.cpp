@@ -1,0 +1,198 @@
+// Tensors of one attention call: where their elements lie and what they hold.
+#include "verify/workload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "verify/element.h"
+#include "verify/parallel.h"
+#include "verify/random.h"
+
+namespace tilewright {
+namespace {
+
+constexpr unsigned char input_fill = 0xff;   // NaN in every element type
+constexpr unsigned char output_fill = 0xa5;  // no number that a kernel would write
+
+using Extent = std::array<int64_t, 4>;
+
+Extent strides_of(Layout layout, const Extent& sizes) {
+    auto [batch, heads, rows, columns] = sizes;
+    switch (layout) {
+        case Layout::heads_first: return {heads * rows * columns, rows * columns, columns, 1};
+        case Layout::packed:  // the tensors that are not packed with others
+        case Layout::rows_first: return {rows * heads * columns, columns, heads * columns, 1};
+        case Layout::transposed: return {heads * columns, columns, batch * heads * columns, 1};
+        case Layout::gapped: {
+            int64_t row = (columns + 7) / 8 * 8 + 8, head = rows * row + 16;
+            return {heads * head + 24, head, row, 1};
+        }
+        case Layout::unaligned: {
+            int64_t row = columns + 3, head = rows * row + 5;
+            return {heads * head + 1, head, row, 1};
+        }
+    }
+    return {};
+}
+
+int64_t span_of(const Extent& sizes, const Extent& strides) {  // elements from the first to the last, inclusive
+    int64_t span = 1;
+    for (int i = 0; i < 4; ++i) {
+        if (sizes[size_t(i)] == 0) return 0;
+        span += (sizes[size_t(i)] - 1) * strides[size_t(i)];
+    }
+    return span;
+}
+
+Tensor add_tensor(Workload& workload, DType dtype, const Extent& sizes, const Extent& strides, int64_t first, bool output) {
+    Tensor tensor{int(workload.buffers.size()), dtype, Buffer::guard_bytes + first * int64_t(size_of(dtype)), sizes, strides};
+    Buffer buffer;
+    buffer.output = output;
+    int64_t contents = (first + span_of(sizes, strides)) * int64_t(size_of(dtype));
+    buffer.bytes.assign(size_t(contents + 2 * Buffer::guard_bytes), output ? output_fill : input_fill);
+    workload.buffers.push_back(std::move(buffer));
+    return tensor;
+}
+
+// Query, key and value of one token side by side.
+void add_packed(Workload& workload, const Problem& p) {
+    int64_t heads = p.heads_q + 2 * p.heads_kv, row = heads * p.head_dim, bytes = int64_t(size_of(p.dtype));
+    Extent strides{p.seq_q * row, p.head_dim, row, 1};
+    workload.query = add_tensor(workload, p.dtype, {p.batch, heads, p.seq_q, p.head_dim}, strides, 0, false);
+    workload.key = workload.value = workload.query;
+    workload.query.sizes[1] = p.heads_q;
+    workload.key.sizes[1] = workload.value.sizes[1] = p.heads_kv;
+    workload.key.offset += p.heads_q * p.head_dim * bytes;
+    workload.value.offset += (p.heads_q + p.heads_kv) * p.head_dim * bytes;
+}
+
+void fill_normal(Workload& workload, const Tensor& tensor, uint64_t seed, uint64_t stream, double spread) {
+    auto [batch, heads, rows, columns] = tensor.sizes;
+    parallel_for(batch * heads, 0, [&](int64_t i) {
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t c = 0; c < columns; ++c)
+                workload.set(tensor, i / heads, i % heads, r, c, spread * normal(seed, stream, uint64_t((i * rows + r) * columns + c)));
+    });
+}
+
+}  // namespace
+
+const char* name(Layout layout) {
+    switch (layout) {
+        case Layout::heads_first: return "heads_first";
+        case Layout::rows_first: return "rows_first";
+        case Layout::packed: return "packed";
+        case Layout::transposed: return "transposed";
+        case Layout::gapped: return "gapped";
+        case Layout::unaligned: return "unaligned";
+    }
+    return "?";
+}
+
+Workload make_workload(const Problem& p, const WorkloadOptions& options) {
+    Workload w;
+    w.problem = p;
+    w.scale = options.scale.value_or(float(1 / std::sqrt(double(p.head_dim))));
+    w.softcap = p.softcap ? options.softcap : 0;
+
+    int64_t first = options.layout == Layout::unaligned ? 1 : 0;
+    auto add = [&](int64_t heads, int64_t rows, int64_t columns, bool output) {
+        Extent sizes{p.batch, heads, rows, columns};
+        return add_tensor(w, p.dtype, sizes, strides_of(options.layout, sizes), first, output);
+    };
+    if (options.layout == Layout::packed && p.seq_q == p.seq_kv && p.head_dim == p.head_dim_v) {
+        add_packed(w, p);
+    } else {
+        w.query = add(p.heads_q, p.seq_q, p.head_dim, false);
+        w.key = add(p.heads_kv, p.seq_kv, p.head_dim, false);
+        w.value = add(p.heads_kv, p.seq_kv, p.head_dim_v, false);
+    }
+    w.out = add(p.heads_q, p.seq_q, p.head_dim_v, true);
+    if (options.lse) {
+        Extent sizes{p.batch, p.heads_q, p.seq_q, 1};
+        w.lse = add_tensor(w, DType::fp32, sizes, {p.heads_q * p.seq_q, p.seq_q, 1, 1}, 0, true);
+    }
+    if (p.bias) {
+        Extent sizes{p.batch, p.heads_q, p.seq_q, p.seq_kv}, held = sizes;
+        for (size_t i = 0; i < 4; ++i)
+            if (options.broadcast_bias[i]) held[i] = std::min<int64_t>(held[i], 1);
+        Extent strides{held[1] * held[2] * held[3], held[2] * held[3], held[3], 1};
+        for (size_t i = 0; i < 4; ++i)
+            if (options.broadcast_bias[i]) strides[i] = 0;
+        w.bias = add_tensor(w, p.dtype, sizes, strides, first, false);
+    }
+    auto per_head = [&] { return add_tensor(w, DType::fp32, {1, p.heads_q, 1, 1}, {p.heads_q, 1, 1, 1}, 0, false); };
+    if (p.alibi) w.slope = per_head();
+    if (p.sink) w.sink = per_head();
+
+    fill_normal(w, w.query, options.seed, 1, options.spread);
+    fill_normal(w, w.key, options.seed, 2, options.spread);
+    fill_normal(w, w.value, options.seed, 3, 1);
+    if (p.bias) {
+        Tensor held = w.bias;
+        for (size_t i = 0; i < 4; ++i)
+            if (held.strides[i] == 0) held.sizes[i] = std::min<int64_t>(held.sizes[i], 1);
+        fill_normal(w, held, options.seed, 4, 1);
+    }
+    for (int64_t h = 0; p.alibi && h < p.heads_q; ++h) w.set(w.slope, 0, h, 0, 0, std::exp2(-8.0 * double(h + 1) / double(p.heads_q)));
+    if (p.sink) fill_normal(w, w.sink, options.seed, 5, 1);
+    w.blank_outputs();
+    return w;
+}
+
+TensorView Workload::view(const Tensor& tensor) const {
+    if (!tensor.present()) return {};
+    return {buffers[size_t(tensor.buffer)].bytes.data() + tensor.offset, tensor.dtype, tensor.strides};
+}
+
+double Workload::get(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column) const {
+    return view(tensor).at(batch, head, row, column);
+}
+
+void Workload::set(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column, double value) {
+    int64_t offset = batch * tensor.strides[0] + head * tensor.strides[1] + row * tensor.strides[2] + column * tensor.strides[3];
+    store_element(tensor.dtype, buffers[size_t(tensor.buffer)].bytes.data() + tensor.offset + offset * int64_t(size_of(tensor.dtype)), value);
+}
+
+void Workload::fill(const Tensor& tensor, double value) {
+    auto [batch, heads, rows, columns] = tensor.sizes;
+    for (int64_t b = 0; b < batch; ++b)
+        for (int64_t h = 0; h < heads; ++h)
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t c = 0; c < columns; ++c) set(tensor, b, h, r, c, value);
+}
+
+void Workload::blank_outputs() {
+    for (const Tensor* tensor : {&out, &lse}) {
+        if (!tensor->present()) continue;
+        std::ranges::fill(buffers[size_t(tensor->buffer)].bytes, output_fill);
+        fill(*tensor, std::numeric_limits<double>::quiet_NaN());
+    }
+}
+
+AttentionInputs Workload::inputs() const {
+    auto floats = [&](const Tensor& tensor) { return tensor.present() ? reinterpret_cast<const float*>(view(tensor).data) : nullptr; };
+    return {problem, scale, softcap, view(query), view(key), view(value), view(bias), floats(slope), floats(sink)};
+}
+
+Answer Workload::outputs() const {
+    Answer answer;
+    auto read = [&](const Tensor& tensor, std::vector<double>& to) {
+        auto [batch, heads, rows, columns] = tensor.sizes;
+        std::vector<float> row(static_cast<size_t>(columns));
+        TensorView from = view(tensor);
+        for (int64_t b = 0; b < batch; ++b)
+            for (int64_t h = 0; h < heads; ++h)
+                for (int64_t r = 0; r < rows; ++r) {
+                    load_elements(from.dtype, from.address(b, h, r, 0), from.strides[3], columns, row.data());
+                    to.insert(to.end(), row.begin(), row.end());
+                }
+    };
+    read(out, answer.out);
+    if (lse.present()) read(lse, answer.lse);
+    return answer;
+}
+
+}  // namespace tilewright
