@@ -38,6 +38,7 @@ struct Row {
     KeyRange keys{};
     std::vector<float> query;
     std::vector<Real> score, out;  // score[j - keys.begin]; -infinity: hidden
+    Real divisor = 1;  // of out, at the end
     Real lse = 0;
 };
 
@@ -59,8 +60,8 @@ Real score_of(const AttentionInputs& in, const RowIndex& index, const std::vecto
     return score;
 }
 
-// Scores become probabilities: normalised, and in the naive form rounded to the element type. NaN never is a maximum, but
-// it does reach the sum.
+// Scores become weights. The reference divides by their sum at the very end; the naive form divides first and rounds the
+// probabilities to the element type. NaN never is a maximum, but it does reach the sum.
 template <class Real>
 void softmax(const AttentionInputs& in, const RowIndex& index, Row<Real>& row) {
     Real sink = in.problem.sink ? Real(in.sink[index.head]) : -infinite<Real>;
@@ -69,9 +70,10 @@ void softmax(const AttentionInputs& in, const RowIndex& index, Row<Real>& row) {
     Real reference = maximum == -infinite<Real> ? 0 : maximum, sum = std::exp(sink - reference);
     for (Real& s : row.score) sum += s = std::exp(s - reference);
     row.lse = reference + std::log(sum);
-    for (Real& p : row.score) {
-        p = sum == 0 ? 0 : p / sum;
-        if constexpr (std::is_same_v<Real, float>) p = float(round_to(in.problem.dtype, p));
+    row.divisor = sum == 0 ? 1 : sum;
+    if constexpr (std::is_same_v<Real, float>) {
+        for (float& weight : row.score) weight = float(round_to(in.problem.dtype, weight / row.divisor));
+        row.divisor = 1;
     }
 }
 
@@ -115,7 +117,7 @@ void attend(const AttentionInputs& in, std::span<const RowIndex> rows, size_t fi
     for (size_t r = 0; r < rows.size(); ++r) {
         answer.lse[first + r] = double(state[r].lse);
         for (size_t d = 0; d < value.size(); ++d) {
-            double x = double(state[r].out[d]);
+            double x = double(state[r].out[d] / state[r].divisor);
             answer.out[(first + r) * value.size() + d] = std::is_same_v<Real, float> ? round_to(p.dtype, x) : x;
         }
     }

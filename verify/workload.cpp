@@ -151,17 +151,17 @@ double Workload::get(const Tensor& tensor, int64_t batch, int64_t head, int64_t 
     return view(tensor).at(batch, head, row, column);
 }
 
-void Workload::set(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column, double value) {
+void Workload::set(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column, double number) {
     int64_t offset = batch * tensor.strides[0] + head * tensor.strides[1] + row * tensor.strides[2] + column * tensor.strides[3];
-    store_element(tensor.dtype, buffers[size_t(tensor.buffer)].bytes.data() + tensor.offset + offset * int64_t(size_of(tensor.dtype)), value);
+    store_element(tensor.dtype, buffers[size_t(tensor.buffer)].bytes.data() + tensor.offset + offset * int64_t(size_of(tensor.dtype)), number);
 }
 
-void Workload::fill(const Tensor& tensor, double value) {
+void Workload::fill(const Tensor& tensor, double number) {
     auto [batch, heads, rows, columns] = tensor.sizes;
     for (int64_t b = 0; b < batch; ++b)
         for (int64_t h = 0; h < heads; ++h)
             for (int64_t r = 0; r < rows; ++r)
-                for (int64_t c = 0; c < columns; ++c) set(tensor, b, h, r, c, value);
+                for (int64_t c = 0; c < columns; ++c) set(tensor, b, h, r, c, number);
 }
 
 void Workload::blank_outputs() {

@@ -60,8 +60,8 @@ struct Workload {
     Tensor slope, sink;  // [1][heads_q][1][1], float32
 
     double get(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column) const;
-    void set(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column, double value);
-    void fill(const Tensor& tensor, double value);
+    void set(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column, double number);
+    void fill(const Tensor& tensor, double number);
     // Views into this workload's buffers: valid while it lives and its buffers keep their sizes.
     TensorView view(const Tensor& tensor) const;
     AttentionInputs inputs() const;

@@ -1,0 +1,159 @@
+// The check passes a right kernel and catches a wrong one, whatever is wrong with it.
+#include "verify/check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/verify/fake_device.h"
+#include "verify/device_workload.h"
+
+namespace tilewright {
+namespace {
+
+using test::Fault;
+using test::FakeDevice;
+using test::FakeKernel;
+
+Problem parsed(const char* text) {
+    Result<Problem> problem = parse_problem(text);
+    EXPECT_TRUE(problem.ok()) << problem.status().message();
+    return problem.ok() ? *problem : Problem{};
+}
+
+CheckReport checked(const char* text, Fault fault, CheckOptions options = {}) {
+    FakeDevice device;
+    Result<PreparedCheck> prepared = prepare_check(parsed(text), options);
+    EXPECT_TRUE(prepared.ok());
+    FakeKernel kernel(spec_for(prepared->workload, {}), fault);
+    Result<CheckReport> report = check(device, kernel, *prepared);
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    return *report;
+}
+
+TEST(Check, PassesARightKernelInEveryLayoutAndType) {
+    for (const char* dtype : {"fp32", "fp16", "bf16"})
+        for (Layout layout : all_layouts)
+            for (const char* shape : {"b2,hq4,hkv2,sq9,skv9,d16", "b2,hq4,hkv2,sq9,skv20,d5,dv7,causal", "b1,hq2,hkv1,sq20,skv9,d8,window3:2,softcap,bias,alibi,sink"}) {
+                CheckOptions options;
+                options.workload.layout = layout;
+                options.max_rows = 0;
+                std::string text = std::string("forward:") + shape + "," + dtype;
+                CheckReport report = checked(text.c_str(), Fault::none, options);
+                EXPECT_TRUE(report.passed) << text << " " << name(layout) << ": " << report.failure;
+                EXPECT_GT(report.out.bound, 0);
+            }
+}
+
+TEST(Check, PassesEmptySizes) {
+    for (const char* text : {"forward:b0,sq5,skv5,fp32", "forward:sq0,skv5,fp32", "forward:sq5,skv0,fp32", "forward:sq5,skv0,fp32,sink"}) {
+        CheckReport report = checked(text, Fault::none);
+        EXPECT_TRUE(report.passed) << text << ": " << report.failure;
+    }
+}
+
+struct Broken {
+    Fault fault;
+    const char* problem;
+    Layout layout = Layout::rows_first;
+};
+
+TEST(Check, CatchesEveryFault) {
+    const Broken list[] = {
+        {Fault::mask_off_by_one, "forward:sq40,skv64,d16,bf16,causal"},
+        {Fault::window_off_by_one, "forward:sq40,skv64,d16,bf16,window9:3"},
+        {Fault::missing_rescale, "forward:sq40,d16,fp16"},
+        {Fault::wrong_kv_head, "forward:hq4,hkv2,sq8,d16,fp16"},
+        {Fault::unnormalised, "forward:sq40,d16,fp16"},
+        {Fault::past_the_end, "forward:sq40,d16,fp16"},
+        {Fault::gap_written, "forward:sq40,d16,fp16", Layout::gapped},
+        {Fault::input_written, "forward:sq40,d16,fp32"},
+        {Fault::bias_ignored, "forward:sq40,d16,bf16,bias"},
+        {Fault::alibi_signed, "forward:sq40,d16,fp16,alibi"},
+        {Fault::sink_ignored, "forward:sq40,d16,fp16,sink"},
+        {Fault::softcap_after_bias, "forward:sq40,d16,fp16,softcap,bias"},
+        {Fault::top_left, "forward:sq40,skv64,d16,bf16,causal"},
+        {Fault::lse_base_two, "forward:sq40,d16,bf16"},
+        {Fault::last_row_skipped, "forward:b2,hq2,sq40,d16,bf16"},
+        {Fault::empty_row_nan, "forward:sq40,skv20,d16,bf16,causal"},
+        {Fault::too_coarse, "forward:sq40,skv200,d16,bf16"},
+    };
+    for (const Broken& broken : list) {
+        CheckOptions options;
+        options.workload.layout = broken.layout;
+        EXPECT_TRUE(checked(broken.problem, Fault::none, options).passed) << broken.problem;
+        CheckReport report = checked(broken.problem, broken.fault, options);
+        EXPECT_FALSE(report.passed) << "fault " << int(broken.fault) << " in " << broken.problem;
+        EXPECT_FALSE(report.failure.empty());
+    }
+}
+
+TEST(Check, ASampleStillNoticesRowsThatWereNotWritten) {
+    CheckOptions options;
+    options.max_rows = 5;
+    CheckReport report = checked("forward:b4,hq4,sq64,d8,bf16", Fault::last_row_skipped, options);
+    EXPECT_FALSE(report.passed);
+    EXPECT_EQ(report.rows, 5);
+}
+
+TEST(Check, RunsThatDifferInABitAreCaught) {
+    CheckOptions options;
+    options.runs = 3;
+    EXPECT_TRUE(checked("forward:sq9,d8,bf16", Fault::none, options).passed);
+    EXPECT_FALSE(checked("forward:sq9,d8,bf16", Fault::unrepeatable, options).passed);
+}
+
+TEST(Check, ASpecAloneIsEnough) {
+    FakeDevice device;
+    KernelSpec spec;
+    spec.problem = parsed("forward:b2,hq4,hkv1,sq33,d24,bf16,causal");
+    spec.rescaled = true;
+    FakeKernel right(spec), wrong(spec, Fault::scale_ignored);
+    EXPECT_TRUE(check(device, right, spec)->passed);
+    EXPECT_FALSE(check(device, wrong, spec)->passed);
+    spec.problem.operation = Operation::decode;
+    EXPECT_EQ(check(device, right, spec).status().code(), StatusCode::invalid_argument);
+}
+
+TEST(Check, AFailureNamesTheRowTheValuesAndTheBound) {
+    CheckReport report = checked("forward:b2,hq2,sq9,d8,bf16", Fault::unnormalised);
+    EXPECT_NE(report.failure.find("bound"), std::string::npos) << report.failure;
+    EXPECT_NE(report.failure.find("query"), std::string::npos) << report.failure;
+    EXPECT_NE(checked("forward:sq9,d8,bf16", Fault::past_the_end).failure.find("past its end"), std::string::npos);
+}
+
+TEST(Compare, NanOrInfinityOnOneSideOnlyFailsAndOnBothSidesDoesNot) {
+    auto passes = [](double x, double r) { return compare(std::vector{x, 1.0}, std::vector{r, 1.0}, std::vector{r, 1.0}, "x").passed; };
+    EXPECT_TRUE(passes(NAN, NAN));
+    EXPECT_TRUE(passes(-INFINITY, -INFINITY));
+    EXPECT_FALSE(passes(INFINITY, -INFINITY));
+    EXPECT_FALSE(passes(NAN, 0));
+    EXPECT_FALSE(passes(0, NAN));
+    EXPECT_FALSE(passes(INFINITY, 3e38));
+    EXPECT_FALSE(passes(NAN, -INFINITY));
+}
+
+TEST(Compare, TheBoundIsTwiceTheNaiveErrorPlusAMillionthOfTheLargest) {
+    auto passes = [](double x) { return compare(std::vector{x, 8.0}, std::vector{1.0, 8.0}, std::vector{1.5, 8.0}, "x").passed; };
+    EXPECT_TRUE(passes(2.0));
+    EXPECT_TRUE(passes(2.000007));
+    EXPECT_FALSE(passes(2.000009));
+}
+
+TEST(Workload, TheNumbersAreTheSameInEveryLayout) {
+    Problem p = parsed("forward:b2,hq4,hkv2,sq6,skv6,d8,fp16,bias");
+    WorkloadOptions options;
+    Workload first = make_workload(p, options);
+    Answer answer = reference_forward(first.inputs(), all_rows(p));
+    for (Layout layout : all_layouts) {
+        options.layout = layout;
+        Workload w = make_workload(p, options);
+        EXPECT_EQ(reference_forward(w.inputs(), all_rows(p)).out, answer.out) << name(layout);
+        EXPECT_EQ(spec_for(w, {}).aligned, layout != Layout::unaligned) << name(layout);
+    }
+    options.seed = 2;
+    EXPECT_NE(reference_forward(make_workload(p, options).inputs(), all_rows(p)).out, answer.out);
+}
+
+}  // namespace
+}  // namespace tilewright

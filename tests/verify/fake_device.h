@@ -1,0 +1,158 @@
+// A device in host memory whose "kernel" is an online softmax in float, with faults to order: what the checks must let
+// pass, and what they must catch.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "backends/backend.h"
+#include "verify/element.h"
+
+namespace tilewright::test {
+
+enum class Fault {
+    none,
+    mask_off_by_one,    // sees one key too many to the right of the diagonal
+    window_off_by_one,  // sees one key too few to the left
+    missing_rescale,    // earlier output is not corrected when the maximum grows
+    wrong_kv_head,      // head % heads_kv
+    unnormalised,
+    past_the_end,       // writes one element after the last row
+    gap_written,        // writes the element after each row
+    input_written,      // writes into the query
+    nan_dropped,        // NaN scores are treated as hidden
+    hidden_value_read,  // 0 * value for hidden keys
+    low_is_hidden,      // scores below a finite sentinel are treated as hidden
+    offset_overflows,   // exponent computed as fma(score, scale, -maximum * scale) in units that overflow
+    bias_ignored,
+    alibi_signed,       // distance without its absolute value
+    sink_ignored,
+    softcap_after_bias,
+    scale_ignored,
+    top_left,           // whatever alignment was asked for
+    lse_base_two,
+    last_row_skipped,
+    empty_row_nan,
+    unrepeatable,
+    too_coarse,         // the sum is kept in bf16
+};
+constexpr int fault_count = int(Fault::too_coarse) + 1;
+
+struct FakeKernel : Kernel {
+    explicit FakeKernel(KernelSpec s, Fault f = Fault::none) : spec(std::move(s)), fault(f) {}
+    KernelSpec spec;
+    Fault fault;
+    int launches = 0;
+};
+
+class FakeLaunch {
+public:
+    FakeLaunch(FakeKernel& kernel, const kernel::ForwardParameters& parameters) : k_(kernel), p_(parameters) {}
+
+    void run() {
+        ++k_.launches;
+        for (int b = 0; b < p_.batch; ++b)
+            for (int h = 0; h < p_.heads_q; ++h)
+                for (int i = 0; i < p_.seq_q; ++i)
+                    if (!(has(Fault::last_row_skipped) && i == p_.seq_q - 1)) row(b, h, i);
+        if (has(Fault::past_the_end)) store(p_.batch - 1, p_.heads_q - 1, p_.seq_q - 1, int(k_.spec.problem.head_dim_v), 0);
+        if (has(Fault::input_written)) std::memset(const_cast<void*>(p_.query), 0, 2);
+    }
+
+private:
+    static constexpr float hidden = -std::numeric_limits<float>::infinity();
+    bool has(Fault fault) const { return k_.fault == fault; }
+
+    const char* at(const void* base, const kernel::Strides& s, int b, int h, int64_t r, int64_t c) const {
+        return static_cast<const char*>(base) + (b * s.batch + h * s.head + r * s.row + c) * int64_t(size_of(k_.spec.problem.dtype));
+    }
+    float load(const void* base, const kernel::Strides& s, int b, int h, int64_t r, int64_t c) const {
+        return float(load_element(k_.spec.problem.dtype, at(base, s, b, h, r, c)));
+    }
+    void store(int b, int h, int i, int c, double value) { store_element(k_.spec.problem.dtype, const_cast<char*>(at(p_.out, p_.out_strides, b, h, i, c)), value); }
+
+    float score(int b, int h, int kv_head, int i, int j) const {
+        const Problem& problem = k_.spec.problem;
+        float dot = 0;
+        for (int d = 0; d < problem.head_dim; ++d) dot += load(p_.query, p_.query_strides, b, h, i, d) * load(p_.key, p_.key_strides, b, kv_head, j, d);
+        float s = dot * (has(Fault::scale_ignored) ? 1 / std::sqrt(float(problem.head_dim)) : p_.scale);
+        float bias = problem.bias && !has(Fault::bias_ignored) ? load(p_.bias, p_.bias_strides, b, h, i, j * p_.bias_column_stride) : 0;
+        if (bias == hidden) return hidden;
+        if (has(Fault::softcap_after_bias)) s += bias;
+        if (problem.softcap) s = p_.softcap * std::tanh(s / p_.softcap);
+        if (!has(Fault::softcap_after_bias)) s += bias;
+        int distance = i + p_.diagonal - j;
+        if (problem.alibi) s -= p_.slope[h] * float(has(Fault::alibi_signed) ? distance : std::abs(distance));
+        if (has(Fault::nan_dropped) && std::isnan(s)) return hidden;
+        return has(Fault::low_is_hidden) && s < -1e30f ? hidden : s;
+    }
+
+    void row(int b, int h, int i) {
+        const Problem& problem = k_.spec.problem;
+        int kv_head = has(Fault::wrong_kv_head) ? h % p_.heads_kv : h / (p_.heads_q / p_.heads_kv);
+        int64_t aligned = i + (has(Fault::top_left) ? 0 : p_.diagonal);
+        int64_t begin = std::max<int64_t>(0, aligned - p_.window_left + has(Fault::window_off_by_one));
+        int64_t end = std::min<int64_t>(p_.seq_kv, aligned + p_.window_right + 1 + has(Fault::mask_off_by_one));
+        std::vector<float> out(size_t(problem.head_dim_v), 0);
+        float maximum = hidden, sum = 0;
+        for (int j = 0; j < p_.seq_kv; ++j) {
+            float s = j >= begin && j < end ? score(b, h, kv_head, i, j) : hidden;
+            if (s == hidden && !has(Fault::hidden_value_read)) continue;
+            float largest = s > maximum ? s : maximum, reference = largest == hidden ? 0 : largest;
+            float correction = has(Fault::missing_rescale) ? 1 : std::exp(maximum - reference), probability = std::exp(s - reference);
+            if (has(Fault::offset_overflows)) probability = std::exp2(std::fma(s, 1.44269504f, -(reference * 1.44269504f)));
+            sum = sum * correction + probability;
+            if (has(Fault::too_coarse)) sum = float(round_to(DType::bf16, sum));
+            for (int d = 0; d < problem.head_dim_v; ++d) out[size_t(d)] = out[size_t(d)] * correction + probability * load(p_.value, p_.value_strides, b, kv_head, j, d);
+            maximum = largest;
+        }
+        if (problem.sink && !has(Fault::sink_ignored)) {
+            float largest = std::max(maximum, p_.sink[h]), correction = maximum == hidden ? 0 : std::exp(maximum - largest);
+            sum = sum * correction + std::exp(p_.sink[h] - largest);
+            for (float& x : out) x *= correction;
+            maximum = largest;
+        }
+        bool empty = sum == 0 && !has(Fault::empty_row_nan);
+        for (int d = 0; d < problem.head_dim_v; ++d) {
+            float x = empty ? 0 : has(Fault::unnormalised) ? out[size_t(d)] : out[size_t(d)] / sum;
+            if (has(Fault::unrepeatable) && k_.launches % 2 == 0) x *= 1 + float(epsilon(problem.dtype));
+            store(b, h, i, d, x);
+        }
+        if (has(Fault::gap_written)) store(b, h, i, int(problem.head_dim_v), 0);
+        float lse = maximum + std::log(sum);
+        if (p_.lse) p_.lse[(int64_t(b) * p_.heads_q + h) * p_.seq_q + i] = has(Fault::lse_base_two) ? lse * 1.44269504f : lse;
+    }
+
+    FakeKernel& k_;
+    const kernel::ForwardParameters& p_;
+};
+
+class FakeDevice : public Device {
+public:
+    const DeviceInfo& info() const override { return info_; }
+    Result<void*> allocate(int64_t bytes) override { return std::aligned_alloc(256, size_t(std::max<int64_t>(bytes, 1) + 255) / 256 * 256); }
+    Status free(void* address) override { return std::free(address), Status(); }
+    Status copy_to_device(void* to, const void* from, int64_t bytes) override { return std::memcpy(to, from, size_t(bytes)), Status(); }
+    Status copy_to_host(void* to, const void* from, int64_t bytes) override { return std::memcpy(to, from, size_t(bytes)), Status(); }
+    Status fill(void* to, unsigned char value, int64_t bytes) override { return std::memset(to, value, size_t(bytes)), Status(); }
+    Result<std::unique_ptr<Kernel>> load(const CodeObject&, const KernelSpec& spec, const KernelSource&) override {
+        return std::unique_ptr<Kernel>(std::make_unique<FakeKernel>(spec));
+    }
+    Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void*) override {
+        return FakeLaunch(static_cast<FakeKernel&>(kernel), parameters).run(), Status();
+    }
+    Status synchronize() override { return {}; }
+    Result<std::vector<double>> time_us(int, const std::function<Status()>&, const std::function<Status()>&) override {
+        return Status(StatusCode::unsupported, "the fake device has no clock");
+    }
+    Result<int> resident_blocks(Kernel&) override { return 1; }
+
+private:
+    DeviceInfo info_{"fake:0", "fake", {}, ""};
+};
+
+}  // namespace tilewright::test
