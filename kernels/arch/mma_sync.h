@@ -1,0 +1,71 @@
+// NVIDIA sm_80 and later: products by warps, of 16-bit operands in shared memory.
+#pragma once
+#include "nvidia.h"
+
+namespace tilewright::kernel {
+namespace ptx {
+
+// Four 8x8 blocks; lane i gives the address of row i % 8 of block i / 8, and gets two elements of row i / 4 of each.
+TILEWRIGHT_DEVICE void load_matrices(unsigned (&x)[4], unsigned from) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from) : "memory");
+}
+TILEWRIGHT_DEVICE void load_matrices_turned(unsigned (&x)[4], unsigned from) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from) : "memory");
+}
+// c (16x8) += a (16x16) b (16x8)
+TILEWRIGHT_DEVICE void mma(bf16, float* c, const unsigned* a, const unsigned* b) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+TILEWRIGHT_DEVICE void mma(fp16, float* c, const unsigned* a, const unsigned* b) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+}  // namespace ptx
+
+// Both products of a tile, for 16-bit elements. Tiles in shared memory are of rows of 16-byte pieces.
+template <class Config, class Element = typename Config::Element>
+struct WarpProducts : nvidia::Common {
+    static constexpr int strips = Config::block_q / Config::workers / 16, block_kv = Config::block_kv;
+    static constexpr int key_pieces = sm80_row_pieces(Config::head_dim, 2), value_pieces = sm80_row_pieces(Config::head_dim_v, 2);
+    static_assert(Config::block_q % (16 * Config::workers) == 0 && block_kv % 16 == 0, "a warp multiplies 16 rows by 16 keys at a time");
+
+    using Scores = nvidia::Accumulator<Element, block_kv, strips, 0>;
+    using Output = nvidia::Accumulator<Element, round_up(Config::head_dim_v, 16), strips, 0, Config::head_dim_v, Config::aligned>;
+    using Rounded = nvidia::Rounded<Scores>;
+
+    static TILEWRIGHT_DEVICE void start_scores(Scores& scores, unsigned query, unsigned keys) {
+        int lane = threadIdx.x % 32, first_row = (int)threadIdx.x / 32 * strips * 16;
+        scores.clear();
+        TILEWRIGHT_UNROLL for (int k = 0; k < key_pieces / 2; ++k) {
+            unsigned a[strips][4], b[4];
+            TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s)
+                ptx::load_matrices(a[s], query + nvidia::place<key_pieces>(first_row + s * 16 + lane % 16, 2 * k + lane / 16));
+            TILEWRIGHT_UNROLL for (int t = 0; t < block_kv / 16; ++t) {
+                ptx::load_matrices(b, keys + nvidia::place<key_pieces>(t * 16 + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+                TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s) {
+                    ptx::mma(Element(), scores.d[s] + 8 * t, a[s], b);
+                    ptx::mma(Element(), scores.d[s] + 8 * t + 4, a[s], b + 2);
+                }
+            }
+        }
+    }
+    static TILEWRIGHT_DEVICE void start_output(Output& output, const Rounded& p, unsigned values) {
+        int lane = threadIdx.x % 32;
+        TILEWRIGHT_UNROLL for (int k = 0; k < block_kv / 16; ++k) TILEWRIGHT_UNROLL for (int t = 0; t < value_pieces / 2; ++t) {
+            unsigned b[4];
+            ptx::load_matrices_turned(b, values + nvidia::place<value_pieces>(k * 16 + lane % 16, 2 * t + lane / 16));
+            TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s) {
+                ptx::mma(Element(), output.d[s] + 8 * t, p.a[s] + 4 * k, b);
+                ptx::mma(Element(), output.d[s] + 8 * t + 4, p.a[s] + 4 * k, b + 2);
+            }
+        }
+    }
+    template <int pending, class Fragment>
+    static TILEWRIGHT_DEVICE void finish(Fragment&) {}  // the products are synchronous
+};
+
+}  // namespace tilewright::kernel

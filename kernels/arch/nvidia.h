@@ -1,0 +1,129 @@
+// What NVIDIA's architectures share: lane operations, and accumulators whose rows lie across four neighbouring lanes.
+#pragma once
+#include "../resources_nvidia.h"
+#include "lane.h"
+
+namespace tilewright::kernel {
+namespace ptx {
+
+// Two floats, rounded to nearest even, as they lie in memory.
+TILEWRIGHT_DEVICE unsigned pack(bf16, float low, float high) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+TILEWRIGHT_DEVICE unsigned pack(fp16, float low, float high) {
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+TILEWRIGHT_DEVICE unsigned shared_address(const void* x) { return (unsigned)__cvta_generic_to_shared(x); }
+TILEWRIGHT_DEVICE void store_shared(unsigned to, int x) { asm volatile("st.shared.s32 [%0], %1;" ::"r"(to), "r"(x) : "memory"); }
+TILEWRIGHT_DEVICE void store_shared(unsigned to, uint4 x) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
+}
+TILEWRIGHT_DEVICE void load_shared(int& x, unsigned from) { asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(from) : "memory"); }
+TILEWRIGHT_DEVICE void load_shared(float4& x, unsigned from) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(from) : "memory");
+}
+
+}  // namespace ptx
+
+namespace nvidia {
+
+struct Common : FloatLane {
+    static TILEWRIGHT_DEVICE float max(float a, float b) { return fmaxf(a, b); }  // drops NaN
+    static TILEWRIGHT_DEVICE float exp2(float x) {
+        float y;
+        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+        return y;
+    }
+    static TILEWRIGHT_DEVICE float log2(float x) {
+        float y;
+        asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+        return y;
+    }
+    static TILEWRIGHT_DEVICE bool any(bool x) { return __any_sync(~0u, x); }
+    // Four neighbouring lanes share a row.
+    static TILEWRIGHT_DEVICE float row_max(float x) {
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+        return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+    }
+    static TILEWRIGHT_DEVICE float row_sum(float x) {
+        x += __shfl_xor_sync(~0u, x, 1);
+        return x + __shfl_xor_sync(~0u, x, 2);
+    }
+};
+
+// What a warp holds of a tile: 16 * strips rows and N columns, of which the first `width` exist in memory. The first warp
+// with rows is `first_warp`. `aligned`: rows in memory may be written in pieces of 16 bytes.
+template <class Element_, int N, int strips_, int first_warp, int width = N, bool aligned = true>
+struct Accumulator {
+    using Element = Element_;
+    static constexpr int strips = strips_, rows = 2 * strips, columns = N / 4;
+    float d[strips][N / 2];
+
+    TILEWRIGHT_DEVICE float& at(int r, int c) { return d[r / 2][c / 2 * 4 + r % 2 * 2 + c % 2]; }
+    static TILEWRIGHT_DEVICE int row(int r) {
+        return ((int)threadIdx.x / 32 - first_warp) * (16 * strips) + r / 2 * 16 + (int)threadIdx.x % 32 / 4 + r % 2 * 8;
+    }
+    static TILEWRIGHT_DEVICE int column(int c) { return c / 2 * 8 + (int)threadIdx.x % 4 * 2 + c % 2; }
+    static TILEWRIGHT_DEVICE bool leads_row() { return threadIdx.x % 4 == 0; }
+    TILEWRIGHT_DEVICE void clear() {
+        TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s) TILEWRIGHT_UNROLL for (int i = 0; i < N / 2; ++i) d[s][i] = 0;
+    }
+    // Keeps the compiler from moving reads and writes across: the matrix unit works on these registers.
+    TILEWRIGHT_DEVICE void settle() {
+        TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s) TILEWRIGHT_UNROLL for (int i = 0; i < N / 2; ++i) asm volatile("" : "+f"(d[s][i])::"memory");
+    }
+    // Two neighbouring columns, rounded: as they are in memory, and in the left operand.
+    TILEWRIGHT_DEVICE unsigned pair(int s, int i, float factor = 1) { return ptx::pack(Element(), d[s][2 * i] * factor, d[s][2 * i + 1] * factor); }
+
+    TILEWRIGHT_DEVICE void store_row(int r, float factor, Element* to, bool inside) {
+        // The four lanes of a row swap pairs of columns (a 4x4 transpose), so that each writes 16 bytes.
+        constexpr int whole = aligned ? width / 32 * 8 : 0;
+        TILEWRIGHT_UNROLL for (int c = 0; c < whole; c += 8) {
+            unsigned x[4];
+            TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) x[i] = pair(r / 2, c + 2 * i + r % 2, factor);
+            swap(x[0], x[1], 1), swap(x[2], x[3], 1), swap(x[0], x[2], 2), swap(x[1], x[3], 2);
+            if (inside) *(uint4*)(to + 4 * c + threadIdx.x % 4 * 8) = {x[0], x[1], x[2], x[3]};
+        }
+        TILEWRIGHT_UNROLL for (int c = whole; c < columns; c += 2) {
+            unsigned both = pair(r / 2, c + r % 2, factor);
+            if (aligned) {
+                if (inside && column(c) < width) *(unsigned*)(to + column(c)) = both;
+            } else {
+                if (inside && column(c) < width) to[column(c)].bits = both & 0xffff;
+                if (inside && column(c + 1) < width) to[column(c + 1)].bits = both >> 16;
+            }
+        }
+    }
+    static TILEWRIGHT_DEVICE void swap(unsigned& a, unsigned& b, int other) {
+        bool upper = threadIdx.x & other;
+        unsigned received = __shfl_xor_sync(~0u, upper ? a : b, other);
+        (upper ? a : b) = received;
+    }
+};
+
+// The accumulator's layout is that of the left operand: only round and pack.
+template <class Scores>
+struct Rounded {
+    unsigned a[Scores::strips][Scores::columns];
+    TILEWRIGHT_DEVICE void assign(Scores& scores) {
+        TILEWRIGHT_UNROLL for (int s = 0; s < Scores::strips; ++s) TILEWRIGHT_UNROLL for (int i = 0; i < Scores::columns; ++i) a[s][i] = scores.pair(s, i);
+    }
+};
+
+// Byte offset of a 16-byte piece of a row in shared memory (resources_nvidia.h).
+template <int pieces>
+TILEWRIGHT_DEVICE int place(int row, int piece) {
+    if constexpr (pieces % 8 == 0) return swizzled<pieces>(row, piece);
+    else return (row * sm80_row_pitch(pieces) + piece) * 16;
+}
+
+// Blocks draw tiles from a counter, the first of each being its own number. Every block draws until nothing is left, so
+// `tiles` are drawn in all and the counter, which wraps there, is zero again; there may be no more blocks than tiles.
+TILEWRIGHT_DEVICE int draw_tile(const ForwardParameters& p) { return gridDim.x + atomicInc(p.tiles_dealt, p.tiles - 1); }
+
+}  // namespace nvidia
+}  // namespace tilewright::kernel

@@ -1,0 +1,157 @@
+// NVIDIA sm_80 and later: products by warps, cp.async into rings of key and value tiles.
+#pragma once
+#include "fma.h"
+
+namespace tilewright::kernel {
+namespace ptx {
+
+TILEWRIGHT_DEVICE void copy16(unsigned to, const void* from, bool inside) {  // zeros if not inside
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
+}
+TILEWRIGHT_DEVICE void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int pending>
+TILEWRIGHT_DEVICE void copies_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+}  // namespace ptx
+
+template <class Config_>
+struct Sm80 : WarpProducts<Config_> {
+    using Config = Config_;
+    using Element = typename Config::Element;
+    using Products = WarpProducts<Config>;
+    static constexpr int element_bytes = sizeof(Element), piece_columns = 16 / element_bytes;
+    static constexpr int block_q = Config::block_q, block_kv = Config::block_kv, stages = Config::stages;
+    static constexpr NvidiaTile shape{Config::head_dim, Config::head_dim_v, element_bytes, block_q, block_kv, stages, Config::workers, Config::blocks, Config::overlapped};
+    static constexpr int threads = sm80_threads(shape);
+    static constexpr int query_bytes = sm80_tile_bytes(block_q, Config::head_dim, element_bytes);
+    static constexpr int key_bytes = sm80_tile_bytes(block_kv, Config::head_dim, element_bytes);
+    static constexpr int value_bytes = sm80_tile_bytes(block_kv, Config::head_dim_v, element_bytes);
+    static constexpr int tile_index = query_bytes + stages * (key_bytes + value_bytes);  // where it is in shared memory
+    static constexpr int shared_bytes = tile_index + 16;
+    static_assert(shared_bytes == sm80_shared_bytes(shape));
+    static_assert(!Config::overlapped || stages >= 2, "the next keys are read before this tile's are given back: two stages at least");
+
+    struct Arguments {
+        ForwardParameters parameters;
+    };
+
+    // Copies are waited for in the order they were started in, and a tile's space is refilled after the next barrier, when
+    // every warp is done with it. The order in which the algorithm asks for tiles is that of its schedule:
+    //   sequential K0 V0 K1 V1 ..., overlapped K0 (K1 V0) (K2 V1) ...; every copy is a group, an empty one past the end.
+    struct Pipeline {
+        const ForwardParameters& p;
+        unsigned shared;
+        Tile<Config> tile;
+        int keys_read = 0, values_read = 0;  // KV tiles, counted from the last
+
+        TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, unsigned shared, const Tile<Config>& tile) : p(p), shared(shared), tile(tile) {
+            copy_queries();
+            if constexpr (Config::overlapped) {
+                copy_keys(0);
+                for (int i = 1; i < stages; ++i) copy_keys(i), copy_values(i - 1);
+            } else {
+                for (int i = 0; i < stages; ++i) copy_keys(i), copy_values(i);
+            }
+        }
+        TILEWRIGHT_DEVICE unsigned query() { return shared; }
+        TILEWRIGHT_DEVICE unsigned keys() {
+            ptx::copies_wait<Config::overlapped ? 2 * stages - 3 : 2 * stages - 2>();
+            __syncthreads();
+            if (keys_read > 0) {
+                if constexpr (Config::overlapped) copy_keys(keys_read - 1 + stages), copy_values(keys_read - 2 + stages);
+                else copy_values(keys_read - 1 + stages);
+            }
+            return key_space(keys_read++);
+        }
+        TILEWRIGHT_DEVICE unsigned values() {
+            if (Config::overlapped && values_read == tile.kv_end - tile.kv_begin - 1) ptx::copies_wait<0>();
+            else ptx::copies_wait<2 * stages - 2>();
+            __syncthreads();
+            if constexpr (!Config::overlapped) copy_keys(values_read + stages);
+            return value_space(values_read++);
+        }
+        TILEWRIGHT_DEVICE void release_query() {}
+        TILEWRIGHT_DEVICE void release_keys() {}
+        TILEWRIGHT_DEVICE void release_values() {}
+        TILEWRIGHT_DEVICE void take_turn() {}
+        TILEWRIGHT_DEVICE void pass_turn() {}
+
+    private:
+        TILEWRIGHT_DEVICE unsigned key_space(int i) const { return shared + query_bytes + i % stages * key_bytes; }
+        TILEWRIGHT_DEVICE unsigned value_space(int i) const { return shared + query_bytes + stages * key_bytes + i % stages * value_bytes; }
+        TILEWRIGHT_DEVICE void copy_queries() {
+            copy<block_q, Config::head_dim>(shared, tile.rows(), [&](int row) {
+                return row_of((const Element*)p.query, p.query_strides, tile.batch, tile.head_of(row), tile.query(row));
+            });
+        }
+        TILEWRIGHT_DEVICE void copy_keys(int i) { copy_kv<Config::head_dim>(key_space(i), i, p.key, p.key_strides); }
+        TILEWRIGHT_DEVICE void copy_values(int i) { copy_kv<Config::head_dim_v>(value_space(i), i, p.value, p.value_strides); }
+        template <int width>
+        TILEWRIGHT_DEVICE void copy_kv(unsigned to, int i, const void* base, const Strides& strides) {
+            int first = (tile.kv_end - 1 - i) * block_kv;
+            if (i < tile.kv_end - tile.kv_begin) {
+                const Element* from = row_of((const Element*)base, strides, tile.batch, tile.kv_head, first);
+                copy<block_kv, width>(to, tile.seq_kv - first, [&](int row) { return from + row * strides.row; });
+            }
+            ptx::copies_commit();
+        }
+        // `count` rows of `width` columns, zeros after the first `valid` rows and in the padding: 0 times what lies there
+        // need not be 0.
+        template <int count, int width, class Row>
+        TILEWRIGHT_DEVICE void copy(unsigned to, int valid, Row&& from) {
+            constexpr int pieces = sm80_row_pieces(width, element_bytes);
+            auto copy_piece = [&](int i) {
+                int row = i / pieces, column = i % pieces * piece_columns;
+                unsigned place = to + nvidia::place<pieces>(row, i % pieces);
+                const Element* source = from(row < valid ? row : 0);
+                if constexpr (Config::aligned) ptx::copy16(place, column < width ? source + column : source, row < valid && column < width);
+                else ptx::store_shared(place, gather_piece(source + column, row < valid ? width - column : 0));
+            };
+            if constexpr (Config::aligned) {
+                TILEWRIGHT_UNROLL for (int i = threadIdx.x; i < count * pieces; i += threads) copy_piece(i);
+            } else {
+                _Pragma("unroll 1") for (int i = threadIdx.x; i < count * pieces; i += threads) copy_piece(i);
+            }
+        }
+        // A piece of which the first `valid` elements exist.
+        static TILEWRIGHT_DEVICE uint4 gather_piece(const Element* from, int valid) {
+            union {
+                Element elements[piece_columns];
+                uint4 piece;
+            } x;
+            TILEWRIGHT_UNROLL for (int i = 0; i < piece_columns; ++i) x.elements[i] = i < valid ? from[i] : Element{};
+            return x.piece;
+        }
+    };
+
+    template <class Body>
+    static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body) {
+        const ForwardParameters& p = arguments.parameters;
+        unsigned shared = ptx::shared_address(raw_shared);
+        int index = blockIdx.x;
+        if constexpr (!Config::persistent) {
+            run(p, shared, index, body);
+        } else {
+            for (unsigned slot = shared + tile_index; index < p.tiles; slot ^= 8) {
+                int next = threadIdx.x == 0 ? nvidia::draw_tile(p) : 0;
+                run(p, shared, index, body);
+                ptx::copies_wait<0>();
+                if (threadIdx.x == 0) ptx::store_shared(slot, next);
+                __syncthreads();  // the index is there, and all warps are done with the tile
+                ptx::load_shared(index, slot);
+            }
+        }
+    }
+
+private:
+    template <class Body>
+    static TILEWRIGHT_DEVICE void run(const ForwardParameters& p, unsigned shared, int index, Body&& body) {
+        Tile<Config> tile = tile_at<Config>(p, index);
+        Pipeline pipeline(p, shared, tile);
+        body(tile, pipeline);
+    }
+};
+
+}  // namespace tilewright::kernel

@@ -1,0 +1,63 @@
+// Threads, shared memory and registers of the NVIDIA kernels, by arithmetic: the host knows them before compiling, and the
+// kernels assert that they agree.
+#pragma once
+#include "arch/sm90_arguments.h"
+#include "tile/tile.h"
+
+namespace tilewright::kernel {
+
+// What they follow from: of the problem, the head dims of key and value; of the config, what its fields of these names say.
+struct NvidiaTile {
+    int head_dim, head_dim_v, element_bytes;
+    int block_q, block_kv, stages, workers, blocks;
+    bool overlapped;
+};
+
+constexpr int nvidia_registers_per_unit = 65536;
+
+// Kernels of sm80.h: a worker is a warp, and holds strips of 16 rows.
+// A row in shared memory, in 16-byte pieces. Eight rows' pieces at the same place must lie in different banks: where the
+// row is a multiple of 128 bytes by a swizzle, else by an odd number of pieces.
+constexpr int sm80_row_pieces(int columns, int element_bytes) { return round_up(columns, 16) * element_bytes / 16; }
+constexpr int sm80_row_pitch(int pieces) { return pieces % 8 == 0 ? pieces : pieces | 1; }
+constexpr int sm80_tile_bytes(int rows, int columns, int element_bytes) {
+    return rows * sm80_row_pitch(sm80_row_pieces(columns, element_bytes)) * 16;
+}
+constexpr int sm80_threads(const NvidiaTile& t) { return 32 * t.workers; }
+constexpr int sm80_shared_bytes(const NvidiaTile& t) {
+    return sm80_tile_bytes(t.block_q, t.head_dim, t.element_bytes) +
+           t.stages * (sm80_tile_bytes(t.block_kv, t.head_dim, t.element_bytes) + sm80_tile_bytes(t.block_kv, t.head_dim_v, t.element_bytes)) + 16;
+}
+constexpr int sm80_register_limit(const NvidiaTile& t) { return min_of(255, nvidia_registers_per_unit / (sm80_threads(t) * t.blocks) / 8 * 8); }
+// The accumulators, the rounded scores, and what addresses and maxima take.
+constexpr int sm80_register_estimate(const NvidiaTile& t) {
+    int strips = t.block_q / t.workers / 16, columns = round_up(t.head_dim_v, 16);
+    return strips * (columns / 2 + t.block_kv / 2 + (t.element_bytes == 2 ? t.block_kv / 4 : t.block_kv / 2)) + 48;
+}
+
+// Kernels of sm90.h: a worker is a warpgroup, and holds 64 rows; one more warpgroup loads.
+constexpr int sm90_panels(int columns) { return (columns + panel_columns - 1) / panel_columns; }
+constexpr int sm90_tile_bytes(int rows, int columns) { return rows * sm90_panels(columns) * panel_columns * 2; }
+constexpr int sm90_barrier_bytes = 256;  // 2 barriers, 4 a stage, and a tile's index
+constexpr int sm90_most_stages = (sm90_barrier_bytes / 8 - 3) / 4;
+constexpr int sm90_alignment = 1024;  // of what the copy engine swizzles; dynamic shared memory may start anywhere
+constexpr int sm90_threads(const NvidiaTile& t) { return 128 * (t.workers + 1); }
+constexpr int sm90_shared_bytes(const NvidiaTile& t) {
+    return sm90_tile_bytes(t.block_q, t.head_dim) + t.stages * (sm90_tile_bytes(t.block_kv, t.head_dim) + sm90_tile_bytes(t.block_kv, t.head_dim_v)) +
+           sm90_barrier_bytes + sm90_alignment;
+}
+// What the block is launched with, and how the loading warpgroup's share is dealt out. All together may not exceed what
+// was launched, or they wait for ever, although the multiprocessor has the registers.
+constexpr int sm90_registers_launched(int workers, int blocks) { return min_of(255, nvidia_registers_per_unit / (128 * (workers + 1) * blocks) / 8 * 8); }
+constexpr int sm90_registers_loading(int workers) { return workers < 3 ? 24 : 32; }
+constexpr bool sm90_moves_registers(int workers, int blocks) { return workers > 1 || blocks > 1; }
+constexpr int sm90_register_limit(int workers, int blocks) {
+    int launched = sm90_registers_launched(workers, blocks);
+    return sm90_moves_registers(workers, blocks) ? min_of(240, (launched * (workers + 1) - sm90_registers_loading(workers)) / workers / 8 * 8) : launched;
+}
+// Output, scores, rounded scores where both live at once, and what addresses and maxima take.
+constexpr int sm90_register_estimate(const NvidiaTile& t) {
+    return round_up(t.head_dim_v, 8) / 2 + t.block_kv / 2 + (t.overlapped ? t.block_kv / 4 : 0) + 32;
+}
+
+}  // namespace tilewright::kernel
