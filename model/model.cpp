@@ -37,6 +37,17 @@ double shared_bytes_per_cycle(const Arch& arch) {
     }
 }
 
+// Bytes a cycle that the last cache shared by all units gives to each of them.
+double cache_bytes_per_cycle(const Arch& arch) {
+    switch (arch.family) {
+    case Family::cpu: return 8;
+    case Family::cdna: return 64;
+    case Family::rdna3:
+    case Family::rdna4: return 128;
+    default: return 32;
+    }
+}
+
 // Bytes that reach memory: what all concurrent heads read fits the last-level cache, or part of it is read again.
 double memory_bytes(const Problem& problem, const Config& config, const Arch& arch, const TileCounts& counts, double resident_blocks, const Work& work) {
     double least = std::min(work.bytes, compulsory_bytes(problem));
@@ -54,7 +65,9 @@ double streams(const KernelSpec& spec, const Arch& arch, const ResourceEstimate&
     double streams = 1;
     if (arch.family == Family::sm90) streams = blocks * (spec.config.block_q / 64);
     else if (arch.family != Family::cpu) streams = blocks * resources.threads / arch.warp_size / arch.simds_per_unit;
-    return spec.config.overlapped ? 2 * streams : streams;
+    if (spec.config.overlapped) streams *= 1.5;
+    if (spec.config.turns) streams *= 1.2;
+    return streams;
 }
 
 }  // namespace
@@ -64,6 +77,7 @@ const char* name(Bound bound) {
     case Bound::matrix: return "matrix";
     case Bound::exponential: return "exponential";
     case Bound::shared_memory: return "shared memory";
+    case Bound::cache: return "cache";
     case Bound::memory: return "memory";
     case Bound::latency: return "latency";
     }
@@ -103,6 +117,7 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
     result.matrix_us = result.work.matrix_flops / (matrix_flops_per_us(problem, arch) * matrix_efficiency(arch));
     result.exponential_us = result.work.exponentials * (1 / (arch.exponentials_per_cycle_per_unit * cycles) + vector_operations / (arch.matrix_tflops_32bit * 0.5e6));
     result.shared_memory_us = operand_bytes(spec, arch) * kv_tiles / (shared_bytes_per_cycle(arch) * cycles);
+    result.cache_us = result.work.bytes / (cache_bytes_per_cycle(arch) * cycles);
     result.memory_us = memory_bytes(problem, config, arch, counts, resident, result.work) / (arch.memory_gbps * 1e3);
 
     double blocks = std::min<double>(result.occupancy.blocks, std::ceil(result.tiles / units));
@@ -110,11 +125,17 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
     // wgmma reads shared memory by itself; elsewhere a warp loads its operands between its products.
     double longest = std::max({result.matrix_us, result.exponential_us, result.shared_memory_us});
     double serial = result.matrix_us + result.exponential_us + (arch.family == Family::sm90 ? 0 : result.shared_memory_us);
+    // Barriers and row maxima of every KV tile; where a single tile is in flight, its loads are waited for as well.
+    bool nvidia = arch.backend == "nvidia";
+    double tile_cycles = cpu ? 0 : nvidia && config.stages == 1 ? 1500 : 600;
+    serial += tile_cycles * kv_tiles / cycles;
     double busy = longest + std::max(0.0, serial - longest) / std::max(1.0, n * n);
     busy /= std::min(1.0, n) * result.balance;
-    // A query tile's first loads and last stores are waited for, unless other blocks of the unit work meanwhile.
-    double tile_us = cpu ? 0 : std::ceil(result.waves);
-    result.time_us = launch_us + std::max(busy + tile_us, result.memory_us);
+    // A query tile's first loads and last stores are waited for, unless the block goes on to the next.
+    double tile_us = cpu ? 0 : std::ceil(result.waves) * (config.persistent ? 0.3 : 1);
+    double moved = std::max(result.cache_us, result.memory_us);
+    busy += tile_us;
+    result.time_us = launch_us + std::max(busy, moved) + 0.1 * std::min(busy, moved);
 
     result.bound = Bound::matrix;
     double most = result.matrix_us;
@@ -123,6 +144,7 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
     };
     consider(result.exponential_us, Bound::exponential);
     consider(result.shared_memory_us, Bound::shared_memory);
+    consider(result.cache_us, Bound::cache);
     consider(result.memory_us, Bound::memory);
     if (most < result.time_us / 2) result.bound = Bound::latency;
     return result;

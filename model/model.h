@@ -8,7 +8,7 @@
 
 namespace tilewright {
 
-enum class Bound { matrix, exponential, shared_memory, memory, latency };
+enum class Bound { matrix, exponential, shared_memory, cache, memory, latency };
 const char* name(Bound bound);
 
 struct Prediction {
@@ -21,7 +21,7 @@ struct Prediction {
     double waves = 0;        // tiles over what the device holds at once; the last wave may be partly idle
     double balance = 1;      // useful share of the units' time, 1 without a tail
     // Each alone, with all units busy. Shared memory: operands of the matrix products; on the CPU, copies into packed tiles.
-    double matrix_us = 0, exponential_us = 0, shared_memory_us = 0, memory_us = 0;
+    double matrix_us = 0, exponential_us = 0, shared_memory_us = 0, cache_us = 0, memory_us = 0;
 };
 
 // unsupported, with value and limit, if not one block fits a unit. `compiled` replaces the estimates where it is not -1.

@@ -89,6 +89,21 @@ Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources
                        " with blocks " + std::to_string(c.blocks) + " and workers " + std::to_string(c.workers));
 }
 
+// `constraint` is the last one looked at: of a rejected config, the one that rejects it.
+Status judge(const Space& space, const Config& config, Constraint& constraint) {
+    KernelSpec spec = space.spec;
+    spec.config = config;
+    constraint = Constraint::shape;
+    TILEWRIGHT_RETURN_IF_ERROR(check_shape(spec, space.arch));
+    constraint = Constraint::use;
+    TILEWRIGHT_RETURN_IF_ERROR(check_use(spec));
+    constraint = Constraint::limits;
+    TILEWRIGHT_ASSIGN_OR_RETURN(ResourceEstimate resources, estimate_resources(spec, space.arch));
+    TILEWRIGHT_RETURN_IF_ERROR(fits(resources, space.arch));
+    constraint = Constraint::registers;
+    return check_registers(spec, resources, space.arch);
+}
+
 struct Ranked {
     Config config;
     double time_us;
@@ -147,22 +162,28 @@ Space search_space(const Problem& problem, const Arch& arch) {
 }
 
 Status check(const Space& space, const Config& config) {
-    KernelSpec spec = space.spec;
-    spec.config = config;
-    TILEWRIGHT_RETURN_IF_ERROR(check_shape(spec, space.arch));
-    TILEWRIGHT_RETURN_IF_ERROR(check_use(spec));
-    TILEWRIGHT_ASSIGN_OR_RETURN(ResourceEstimate resources, estimate_resources(spec, space.arch));
-    TILEWRIGHT_RETURN_IF_ERROR(fits(resources, space.arch));
-    return check_registers(spec, resources, space.arch);
+    Constraint constraint;
+    return judge(space, config, constraint);
+}
+
+const char* name(Constraint constraint) {
+    switch (constraint) {
+    case Constraint::shape: return "shape";
+    case Constraint::use: return "use";
+    case Constraint::limits: return "limits";
+    case Constraint::registers: return "registers";
+    }
+    return "unknown";
 }
 
 std::vector<Config> enumerate(const Space& space, std::vector<Rejection>* rejected) {
     std::vector<Config> legal;
     for (int64_t index = 0, size = space.size(); index < size; ++index) {
         Config config = space.at(index);
-        Status status = check(space, config);
+        Constraint constraint;
+        Status status = judge(space, config, constraint);
         if (status.ok()) legal.push_back(config);
-        else if (rejected) rejected->push_back({config, status.message()});
+        else if (rejected) rejected->push_back({config, constraint, status.message()});
     }
     return legal;
 }

@@ -38,9 +38,19 @@ Space search_space(const Problem& problem, const Arch& arch);
 // Configs outside the space's lists of values are judged by the same constraints.
 Status check(const Space& space, const Config& config);
 
+// Why a candidate is rejected, in the order in which candidates are judged.
+enum class Constraint {
+    shape,      // the kernel is not written for such tiles
+    use,        // it could run but never differs from, or never beats, another candidate
+    limits,     // threads or shared memory: not one block fits a unit
+    registers,  // it would spill
+};
+const char* name(Constraint constraint);
+
 struct Rejection {
     Config config;
-    std::string reason;
+    Constraint constraint = Constraint::shape;
+    std::string reason;  // check()'s sentence
 };
 // All legal candidates in the order of the cartesian product; the rest, with reasons, goes to `rejected` if it is given.
 std::vector<Config> enumerate(const Space& space, std::vector<Rejection>* rejected = nullptr);
