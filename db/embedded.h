@@ -7,8 +7,6 @@ struct EmbeddedText {
     const char* name;  // file name
     const char* text;
 };
-// Both end with {nullptr, nullptr}.
-extern const EmbeddedText embedded_migrations[];  // in order of version
-extern const EmbeddedText embedded_defaults[];    // JSON lines
+extern const EmbeddedText embedded_migrations[];  // in order of version; ends with {nullptr, nullptr}
 
 }  // namespace tilewright
