@@ -25,7 +25,10 @@ struct Resources {
     int scalar_registers = -1;        // SGPRs
     int64_t shared_bytes = -1;        // static part
     int64_t local_bytes = -1;         // scratch per lane
-    int64_t spill_bytes = -1;
+    int64_t spill_bytes = -1;         // per lane
+    int vector_spills = -1;           // registers per lane that were spilled (AMD)
+    int scalar_spills = -1;           // ... per wave
+    int warp_size = -1;               // lanes that the code was compiled for
     int matrix_instructions = -1;     // static count
     int vector_bits = -1;             // widest vector register used (CPU)
     std::vector<std::pair<std::string, int>> instructions;  // static counts by mnemonic group, e.g. {"hgmma", 128}
