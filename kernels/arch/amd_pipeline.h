@@ -1,0 +1,151 @@
+// K and V of a query tile, tile by tile: global memory -> registers, one tile ahead -> LDS. Values are transposed on the way.
+#pragma once
+#include "amd.h"
+
+namespace tilewright::kernel::amd {
+
+constexpr int power_of_two_from(int x) {
+    int n = 1;
+    while (n < x) n *= 2;
+    return n;
+}
+
+template <class Arch>
+struct Pipeline {
+    using Config = typename Arch::Config;
+    using Element = typename Config::Element;
+    static constexpr AmdResources needs = Arch::needs;
+    static constexpr int threads = needs.threads, block_kv = Config::block_kv, stages = Config::stages;
+    static constexpr int key_pieces = needs.key_dim / 8, value_pieces = needs.value_dim / 8;  // of a row in memory
+    static constexpr int position_pieces = block_kv / 8;                                      // of a row of V^T in LDS
+    static constexpr int key_bytes = 2 * block_kv * needs.key_dim, value_bytes = 2 * block_kv * needs.value_dim;
+
+    // K: a thread has the same piece of 8 columns of every rows_at_once-th row.
+    static constexpr int row_lanes = power_of_two_from(key_pieces), rows_at_once = threads / row_lanes;
+    static constexpr int key_loads = (block_kv + rows_at_once - 1) / rows_at_once;
+    // V: it has blocks of 4 keys by 8 columns. Neighbouring threads have neighbouring pieces of a row, up to `span`, for
+    // reading; then neighbouring positions, for writing. All counts are powers of two: a thread's part of a number and that of
+    // its n-th load are different bits.
+    static constexpr int span = min_of(8, power_of_two_from(value_pieces)), quads = block_kv / 4, quads_at_once = threads / span;
+    static constexpr int panels = (value_pieces + span - 1) / span, value_loads = (quads * panels + quads_at_once - 1) / quads_at_once;
+
+    const ForwardParameters& p;
+    const Tile<Config>& tile;
+    char* shared;
+    const Element *key, *value;  // this thread's part of a tile at row 0 of the KV head
+    int key_begin, key_end;      // some query of the tile sees these; what lies outside is read as zeros
+    int next_keys, next_values, buffer = 0, value_buffer = 0;
+    short8 key_piece[key_loads], value_piece[value_loads][4];
+
+    TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared)
+        : p(p), tile(tile), shared(shared),
+          key(row_of((const Element*)p.key, p.key_strides, tile.batch, tile.kv_head, key_row()) + key_piece_at() * 8),
+          value(row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, Arch::key_at(value_position())) + value_piece_at() * 8),
+          key_begin(tile.visible_begin(0)),
+          key_end(tile.visible_end(tile.rows() - 1)), next_keys(tile.kv_end - 1), next_values(tile.kv_end - 1) {
+        fetch_keys<false>(), fetch_values<false>();
+    }
+
+    TILEWRIGHT_DEVICE const char* keys() {  // [block_kv][key_dim]
+        if constexpr (stages == 1 && Config::overlapped) barrier();  // everyone has read the last
+        if constexpr (stages == 2) buffer ^= 1;
+        write_keys(key_buffer());
+        if constexpr (stages == 2 && !Config::overlapped) value_buffer ^= 1, write_values(values_at());
+        barrier();
+        fetch_keys<whole_after_last>();
+        if constexpr (stages == 2 && !Config::overlapped) fetch_values<whole_after_last>();
+        return key_buffer();
+    }
+    TILEWRIGHT_DEVICE const char* values() {  // V^T: [value_dim][block_kv], keys in the order of Arch::key_at
+        if constexpr (stages == 2 && !Config::overlapped) return values_at();
+        if constexpr (stages == 1 && Config::overlapped) barrier();
+        if constexpr (stages == 2) value_buffer ^= 1;
+        write_values(values_at());
+        barrier();
+        fetch_values<whole_after_last>();
+        return values_at();
+    }
+    TILEWRIGHT_DEVICE typename Arch::Query query() const { return typename Arch::Query(*this); }
+    TILEWRIGHT_DEVICE short8 query_piece(int row, int piece) const {
+        if (!tile.inside(row)) return short8{};
+        return load_piece<Config::head_dim, Config::aligned>(
+            row_of((const Element*)p.query, p.query_strides, tile.batch, tile.head_of(row), tile.query(row)) + piece * 8, piece * 8);
+    }
+    TILEWRIGHT_DEVICE char* queries_at() const { return shared + stages * (key_bytes + value_bytes); }
+    TILEWRIGHT_DEVICE void release_query() {}
+    TILEWRIGHT_DEVICE void release_keys() {}
+    TILEWRIGHT_DEVICE void release_values() {}
+    // The waves of a SIMD that are about to multiply go first.
+    TILEWRIGHT_DEVICE void take_turn() {
+        if constexpr (Config::turns) __builtin_amdgcn_s_setprio(1);
+    }
+    TILEWRIGHT_DEVICE void pass_turn() {
+        if constexpr (Config::turns) __builtin_amdgcn_s_setprio(0);
+    }
+
+private:
+    TILEWRIGHT_DEVICE char* key_buffer() const { return shared + buffer * key_bytes; }
+    TILEWRIGHT_DEVICE char* values_at() const { return shared + stages * key_bytes + value_buffer * value_bytes; }
+
+    TILEWRIGHT_DEVICE bool is_seen(int row) const { return row >= key_begin && row < key_end; }
+    // Only the last KV tile ends beyond key_end, and without a window none begins before key_begin.
+    static constexpr bool whole_after_last = Config::mask != Mask::window;
+
+    static TILEWRIGHT_DEVICE int key_row() { return thread() / row_lanes; }
+    static TILEWRIGHT_DEVICE int key_piece_at() { return thread() % row_lanes; }
+    static TILEWRIGHT_DEVICE bool has_keys() {
+        return (key_pieces == row_lanes || key_piece_at() < key_pieces) && (rows_at_once <= block_kv || key_row() < block_kv);
+    }
+    template <bool whole>
+    TILEWRIGHT_DEVICE void fetch_keys() {
+        if (next_keys >= tile.kv_begin) load_keys<whole>(next_keys * block_kv);
+        --next_keys;
+    }
+    template <bool whole>
+    TILEWRIGHT_DEVICE void load_keys(int first) {
+        TILEWRIGHT_UNROLL for (int n = 0; n < key_loads; ++n) {
+            int row = first + n * rows_at_once;
+            key_piece[n] = short8{};
+            if (has_keys() && (whole || is_seen(row + key_row())))
+                key_piece[n] = load_piece<Config::head_dim, Config::aligned>(key + row * p.key_strides.row, key_piece_at() * 8);
+        }
+    }
+    TILEWRIGHT_DEVICE void write_keys(char* to) const {
+        if (has_keys()) TILEWRIGHT_UNROLL for (int n = 0; n < key_loads; ++n)
+            *(short8*)(to + slot<key_pieces>(n * rows_at_once + key_row(), key_piece_at())) = key_piece[n];
+    }
+
+    static TILEWRIGHT_DEVICE int value_position() { return thread() / span % quads * 4; }
+    static TILEWRIGHT_DEVICE int value_piece_at() { return thread() / span / quads * span + thread() % span; }
+    // What the n-th load adds.
+    static TILEWRIGHT_DEVICE constexpr int position_step(int n) { return n * quads_at_once % quads * 4; }
+    static TILEWRIGHT_DEVICE constexpr int piece_step(int n) { return n * quads_at_once / quads * span; }
+    static TILEWRIGHT_DEVICE bool has_values(int n) {
+        return (panels * span == value_pieces && value_loads * quads_at_once == quads * panels) || value_piece_at() + piece_step(n) < value_pieces;
+    }
+    template <bool whole>
+    TILEWRIGHT_DEVICE void fetch_values() {
+        if (next_values >= tile.kv_begin) load_values<whole>(next_values * block_kv);
+        --next_values;
+    }
+    template <bool whole>
+    TILEWRIGHT_DEVICE void load_values(int first) {
+        TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n) TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) {
+            int row = first + Arch::key_at(position_step(n)) + i;
+            value_piece[n][i] = short8{};
+            if (has_values(n) && (whole || is_seen(row + Arch::key_at(value_position()))))
+                value_piece[n][i] = load_piece<Config::head_dim_v, Config::aligned>(value + row * p.value_strides.row + piece_step(n) * 8,
+                                                                                    (value_piece_at() + piece_step(n)) * 8);
+        }
+    }
+    TILEWRIGHT_DEVICE void write_values(char* to) const {
+        TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n) {
+            int row = (value_piece_at() + piece_step(n)) * 8, position = value_position() + position_step(n);
+            short8 a = value_piece[n][0], b = value_piece[n][1], c = value_piece[n][2], d = value_piece[n][3];
+            if (has_values(n)) TILEWRIGHT_UNROLL for (int j = 0; j < 8; ++j)
+                *(short4*)(to + slot<position_pieces, true>(row + j, position / 8) + position % 8 * 2) = short4{a[j], b[j], c[j], d[j]};
+        }
+    }
+};
+
+}  // namespace tilewright::kernel::amd
