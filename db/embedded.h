@@ -7,6 +7,8 @@ struct EmbeddedText {
     const char* name;  // file name
     const char* text;
 };
-extern const EmbeddedText embedded_migrations[];  // in order of version; ends with {nullptr, nullptr}
+// Both end with {nullptr, nullptr}.
+extern const EmbeddedText embedded_migrations[];  // in order of version
+extern const EmbeddedText embedded_defaults[];    // JSON lines
 
 }  // namespace tilewright

@@ -14,9 +14,14 @@ const char insert_measurement[] =
     "INSERT INTO measurement(problem, device, toolchain, config, outcome, median_us, p20_us, p80_us, samples, error, clock_mhz,"
     " memory_clock_mhz, temperature_c, exclusive, driver, host, measured_at, note) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
+#define TILEWRIGHT_PROBLEM_COLUMNS                                                                                           \
+    "p.operation, p.dtype, p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim, p.head_dim_v, p.alignment,"         \
+    " p.window_left, p.window_right, p.softcap, p.bias, p.alibi, p.sink,"
+
+const char select_problems[] = "SELECT " TILEWRIGHT_PROBLEM_COLUMNS " p.id, p.text FROM problem p";
+
 const char select_rows[] =
-    "SELECT p.operation, p.dtype, p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim, p.head_dim_v, p.alignment,"
-    " p.window_left, p.window_right, p.softcap, p.bias, p.alibi, p.sink,"                                            // 0-15
+    "SELECT " TILEWRIGHT_PROBLEM_COLUMNS                                                                             // 0-15
     " d.backend, d.arch, d.family, d.name, d.units,"                                                                 // 16-20
     " t.compiler, t.flags, t.kernel_source,"                                                                         // 21-23
     " m.id, c.json, m.outcome, m.median_us, m.p20_us, m.p80_us, m.samples, m.error, m.clock_mhz, m.memory_clock_mhz,"
@@ -34,8 +39,6 @@ void bind_problem(sqlite::Statement& statement, const Problem& problem) {
         statement.bind(value);
     }
 }
-
-namespace {
 
 Result<Problem> read_problem(const sqlite::Statement& statement) {
     Problem problem;
@@ -55,8 +58,6 @@ Result<Problem> read_problem(const sqlite::Statement& statement) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     return problem;
 }
-
-}  // namespace
 
 void bind_measurement(sqlite::Statement& statement, const Measurement& measurement) {
     statement.bind(static_cast<int64_t>(measurement.outcome))

@@ -101,7 +101,8 @@ enum class StoreMode {
 // I/O error, full disk). After an error nothing is half-written and the store can be used further.
 class Store {
 public:
-    static Result<Store> open(const std::string& path, StoreMode mode);
+    // Waits at most `wait_ms` wherever others hold the file; -1: 2 s for reading, 30 s for writing.
+    static Result<Store> open(const std::string& path, StoreMode mode, int wait_ms = -1);
     Store(Store&&) noexcept;
     Store& operator=(Store&&) noexcept;
     ~Store();

@@ -53,8 +53,8 @@ bool has_bytes(const std::string& path) {
     return !error && size > 0;
 }
 
-Result<sqlite::Connection> open_readable(const std::string& path, std::string& note) {
-    Result<sqlite::Connection> connection = sqlite::Connection::open(path, path, SQLITE_OPEN_READONLY, read_wait_ms);
+Result<sqlite::Connection> open_readable(const std::string& path, int wait_ms, std::string& note) {
+    Result<sqlite::Connection> connection = sqlite::Connection::open(path, path, SQLITE_OPEN_READONLY, wait_ms);
     Status status = connection.status();
     if (connection.ok()) {
         status = connection->integer("SELECT count(*) FROM sqlite_schema").status();
@@ -66,7 +66,7 @@ Result<sqlite::Connection> open_readable(const std::string& path, std::string& n
         return status;
     }
     note = "read-only media: read as a file that does not change";
-    return sqlite::Connection::open(immutable_uri(path), path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, read_wait_ms);
+    return sqlite::Connection::open(immutable_uri(path), path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, wait_ms);
 }
 
 // A file of an older version that may not be written is brought up to date in memory.
@@ -84,10 +84,10 @@ Result<sqlite::Connection> copy_to_memory(sqlite::Connection& from) {
     return copy;
 }
 
-Result<sqlite::Connection> open_for_reading(const std::string& path, std::string& note) {
+Result<sqlite::Connection> open_for_reading(const std::string& path, int wait_ms, std::string& note) {
     TILEWRIGHT_RETURN_IF_ERROR(check_database_file(path));
     if (!has_bytes(path)) return invalid_argument(path + " is empty");
-    TILEWRIGHT_ASSIGN_OR_RETURN(sqlite::Connection connection, open_readable(path, note));
+    TILEWRIGHT_ASSIGN_OR_RETURN(sqlite::Connection connection, open_readable(path, wait_ms, note));
     TILEWRIGHT_RETURN_IF_ERROR(harden(connection));
     TILEWRIGHT_ASSIGN_OR_RETURN(const SchemaState schema, inspect_schema(connection));
     if (schema == SchemaState::fresh) return invalid_argument(path + " holds no Tilewright tables");
@@ -96,12 +96,12 @@ Result<sqlite::Connection> open_for_reading(const std::string& path, std::string
     return copy_to_memory(connection);
 }
 
-Result<sqlite::Connection> open_for_writing(const std::string& path, bool create, std::string& note) {
+Result<sqlite::Connection> open_for_writing(const std::string& path, bool create, int wait_ms, std::string& note) {
     const Status file = check_database_file(path);
     if (!file.ok() && !(create && file.code() == StatusCode::not_found)) return file;
     if (create) TILEWRIGHT_RETURN_IF_ERROR(make_parent_folder(path));
     const int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
-    TILEWRIGHT_ASSIGN_OR_RETURN(sqlite::Connection connection, sqlite::Connection::open(path, path, flags, write_wait_ms));
+    TILEWRIGHT_ASSIGN_OR_RETURN(sqlite::Connection connection, sqlite::Connection::open(path, path, flags, wait_ms));
     if (sqlite3_db_readonly(connection.handle(), "main") == 1) {
         return Status(StatusCode::unavailable, path + " cannot be written: no permission or read-only media");
     }
@@ -115,10 +115,11 @@ Result<sqlite::Connection> open_for_writing(const std::string& path, bool create
 
 }  // namespace
 
-Result<Store> Store::open(const std::string& path, StoreMode mode) {
+Result<Store> Store::open(const std::string& path, StoreMode mode, int wait_ms) {
     std::string note;
+    if (wait_ms < 0) wait_ms = mode == StoreMode::read ? read_wait_ms : write_wait_ms;
     Result<sqlite::Connection> connection =
-        mode == StoreMode::read ? open_for_reading(path, note) : open_for_writing(path, mode == StoreMode::create, note);
+        mode == StoreMode::read ? open_for_reading(path, wait_ms, note) : open_for_writing(path, mode == StoreMode::create, wait_ms, note);
     TILEWRIGHT_RETURN_IF_ERROR(connection.status());
     TILEWRIGHT_RETURN_IF_ERROR(check_schema(*connection));
     return Store(std::make_unique<State>(State{*std::move(connection), std::move(note)}));

@@ -1,0 +1,96 @@
+// Merging layers into one table, and finding exact entries in it.
+#include "db/lookup/index.h"
+
+#include <algorithm>
+
+namespace tilewright::lookup {
+namespace {
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+    return hash ^ (hash >> 32);
+}
+
+}  // namespace
+
+uint64_t problem_kind(const Problem& p) {
+    // Where both sides are unbounded nothing hangs on the alignment.
+    const bool masked = p.window_left != -1 || p.window_right != -1;
+    uint64_t kind = static_cast<uint64_t>(p.operation);
+    kind = kind << 4 | static_cast<uint64_t>(p.dtype);
+    kind = kind << 16 | static_cast<uint64_t>(p.head_dim);
+    kind = kind << 16 | static_cast<uint64_t>(p.head_dim_v);
+    // Causal is a kind of its own: it is by far the commonest mask and needs the fewest masked tiles.
+    kind = kind << 2 | (p.window_right == -1 ? 0U : p.window_right == 0 ? 1U : 2U);
+    kind = kind << 1 | (p.window_left == -1 ? 0U : 1U);
+    kind = kind << 1 | (masked && p.alignment == Alignment::top_left ? 1U : 0U);
+    return kind << 4 | uint64_t{p.softcap} << 3 | uint64_t{p.bias} << 2 | uint64_t{p.alibi} << 1 | uint64_t{p.sink};
+}
+
+uint64_t hash_of(const Problem& p) {
+    const uint64_t small = static_cast<uint64_t>(p.operation) << 56 ^ static_cast<uint64_t>(p.dtype) << 48 ^
+                           static_cast<uint64_t>(p.alignment) << 40 ^ static_cast<uint64_t>(p.head_dim) << 20 ^
+                           static_cast<uint64_t>(p.head_dim_v) << 4 ^ uint64_t{p.softcap} << 3 ^ uint64_t{p.bias} << 2 ^
+                           uint64_t{p.alibi} << 1 ^ uint64_t{p.sink};
+    // Two chains, so that the multiplications overlap.
+    uint64_t left = mix(small, static_cast<uint64_t>(p.batch)), right = mix(1, static_cast<uint64_t>(p.seq_q));
+    left = mix(left, static_cast<uint64_t>(p.heads_q));
+    right = mix(right, static_cast<uint64_t>(p.seq_kv));
+    left = mix(left, static_cast<uint64_t>(p.heads_kv));
+    right = mix(right, static_cast<uint64_t>(p.window_left) << 32 ^ static_cast<uint64_t>(p.window_right));
+    return mix(left, right);
+}
+
+size_t Index::slot_of(const Problem& problem, uint32_t device) const {
+    const size_t mask = slots_.size() - 1;
+    for (size_t slot = mix(hash_of(problem), device) & mask;; slot = (slot + 1) & mask) {
+        if (slots_[slot] == 0) return slot;
+        const Entry& entry = entries_[slots_[slot] - 1];
+        if (entry.device == device && entry.problem == problem) return slot;
+    }
+}
+
+void Index::grow_slots() {
+    size_t size = 16;
+    while (size < 2 * entries_.capacity()) size *= 2;
+    slots_.assign(size, 0);
+    for (size_t i = 0; i < entries_.size(); ++i) {
+        slots_[slot_of(entries_[i].problem, entries_[i].device)] = static_cast<uint32_t>(i + 1);
+    }
+}
+
+void Index::add_layer(const std::string& path, Rows rows) {
+    const auto layer = static_cast<uint32_t>(layer_paths_.size());
+    layer_paths_.push_back(path);
+    std::vector<uint32_t> device_number;
+    for (const DeviceClass& device : rows.devices) {
+        const auto known = std::find(devices_.begin(), devices_.end(), device);
+        device_number.push_back(static_cast<uint32_t>(known - devices_.begin()));
+        if (known == devices_.end()) devices_.push_back(device);
+    }
+    const auto first_config = static_cast<uint32_t>(configs_.size());
+    const auto first_candidate = static_cast<uint32_t>(candidates_.size());
+    configs_.insert(configs_.end(), rows.configs.begin(), rows.configs.end());
+    for (Candidate& candidate : rows.candidates) candidate.config += first_config;
+    candidates_.insert(candidates_.end(), rows.candidates.begin(), rows.candidates.end());
+    entries_.reserve(entries_.size() + rows.entries.size());
+    grow_slots();
+    for (Entry& entry : rows.entries) {
+        entry.device = device_number[entry.device];
+        entry.layer = layer;
+        entry.first += first_candidate;
+        entry.kind = problem_kind(entry.problem);
+        const size_t slot = slot_of(entry.problem, entry.device);
+        if (slots_[slot] != 0) continue;  // an earlier layer has it
+        entries_.push_back(entry);
+        slots_[slot] = static_cast<uint32_t>(entries_.size());
+    }
+}
+
+const Entry* Index::find(const Problem& problem, uint32_t device) const {
+    if (entries_.empty()) return nullptr;
+    const uint32_t found = slots_[slot_of(problem, device)];
+    return found == 0 ? nullptr : &entries_[found - 1];
+}
+
+}  // namespace tilewright::lookup
