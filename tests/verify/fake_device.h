@@ -39,8 +39,13 @@ enum class Fault {
     empty_row_nan,
     unrepeatable,
     too_coarse,         // the sum is kept in bf16
+    lse_ignores_null,   // not normalised where no lse is asked for
+    offsets_in_31_bits,
+    zero_stride_dense,  // a row stride of 0 is taken for a dense one
+    wide_value,         // values are taken to be as wide as keys
+    softcap_linear,     // clamped, not bent
 };
-constexpr int fault_count = int(Fault::too_coarse) + 1;
+constexpr int fault_count = int(Fault::softcap_linear) + 1;
 
 struct FakeKernel : Kernel {
     explicit FakeKernel(KernelSpec s, Fault f = Fault::none) : spec(std::move(s)), fault(f) {}
@@ -68,7 +73,10 @@ private:
     bool has(Fault fault) const { return k_.fault == fault; }
 
     const char* at(const void* base, const kernel::Strides& s, int b, int h, int64_t r, int64_t c) const {
-        return static_cast<const char*>(base) + (b * s.batch + h * s.head + r * s.row + c) * int64_t(size_of(k_.spec.problem.dtype));
+        int64_t row = has(Fault::zero_stride_dense) && s.row == 0 ? k_.spec.problem.head_dim : s.row;
+        int64_t offset = b * s.batch + h * s.head + r * row + c;
+        if (has(Fault::offsets_in_31_bits)) offset &= 0x7fffffff;
+        return static_cast<const char*>(base) + offset * int64_t(size_of(k_.spec.problem.dtype));
     }
     float load(const void* base, const kernel::Strides& s, int b, int h, int64_t r, int64_t c) const {
         return float(load_element(k_.spec.problem.dtype, at(base, s, b, h, r, c)));
@@ -83,7 +91,7 @@ private:
         float bias = problem.bias && !has(Fault::bias_ignored) ? load(p_.bias, p_.bias_strides, b, h, i, j * p_.bias_column_stride) : 0;
         if (bias == hidden) return hidden;
         if (has(Fault::softcap_after_bias)) s += bias;
-        if (problem.softcap) s = p_.softcap * std::tanh(s / p_.softcap);
+        if (problem.softcap) s = has(Fault::softcap_linear) ? std::clamp(s, -p_.softcap, p_.softcap) : p_.softcap * std::tanh(s / p_.softcap);
         if (!has(Fault::softcap_after_bias)) s += bias;
         int distance = i + p_.diagonal - j;
         if (problem.alibi) s -= p_.slope[h] * float(has(Fault::alibi_signed) ? distance : std::abs(distance));
@@ -116,9 +124,10 @@ private:
             for (float& x : out) x *= correction;
             maximum = largest;
         }
-        bool empty = sum == 0 && !has(Fault::empty_row_nan);
-        for (int d = 0; d < problem.head_dim_v; ++d) {
-            float x = empty ? 0 : has(Fault::unnormalised) ? out[size_t(d)] : out[size_t(d)] / sum;
+        bool empty = sum == 0 && !has(Fault::empty_row_nan), raw = has(Fault::unnormalised) || (has(Fault::lse_ignores_null) && !p_.lse);
+        int64_t columns = has(Fault::wide_value) ? std::min(problem.head_dim, problem.head_dim_v) : problem.head_dim_v;
+        for (int d = 0; d < columns; ++d) {
+            float x = empty ? 0 : raw ? out[size_t(d)] : out[size_t(d)] / sum;
             if (has(Fault::unrepeatable) && k_.launches % 2 == 0) x *= 1 + float(epsilon(problem.dtype));
             store(b, h, i, d, x);
         }

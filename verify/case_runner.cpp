@@ -1,0 +1,183 @@
+// What cases are written with.
+#include "verify/case_runner.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "verify/device_workload.h"
+#include "verify/element.h"
+
+namespace tilewright {
+namespace {
+
+std::string describe(const RowIndex& row) {
+    return "batch " + std::to_string(row.batch) + ", head " + std::to_string(row.head) + ", query " + std::to_string(row.query);
+}
+
+std::string text_of(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", number);
+    return text;
+}
+
+Status differs(const char* tensor, const RowIndex& row, double is, double should) {
+    return wrong(std::string(tensor) + " is " + text_of(is) + ", by hand it is " + text_of(should) + " (" + describe(row) + ")");
+}
+
+bool near(double x, double y, double tolerance) { return x == y || std::abs(x - y) <= tolerance * std::max(1.0, std::abs(y)); }
+bool same(double x, double y) { return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y) || (std::isnan(x) && std::isnan(y)); }
+
+void keep_rows(Tensor& tensor, size_t dimension, int64_t first, int64_t count) {
+    if (!tensor.present()) return;
+    tensor.offset += first * tensor.strides[dimension] * int64_t(size_of(tensor.dtype));
+    tensor.sizes[dimension] = count;
+}
+
+}  // namespace
+
+Status wrong(std::string sentence) { return {StatusCode::internal, std::move(sentence)}; }
+
+Status at(const std::string& where, Status status) {
+    if (status.ok() || status.code() == StatusCode::unsupported) return status;
+    return {status.code(), where + ": " + status.message()};
+}
+
+Problem CaseRunner::problem(std::string_view parts) const {
+    Result<Problem> problem = parse_problem("forward:" + std::string(parts) + "," + name(dtype_));
+    return problem.ok() ? *problem : Problem{};  // the texts are constants, and a test parses them all
+}
+
+Workload CaseRunner::random(std::string_view parts, const WorkloadOptions& options) const {
+    WorkloadOptions seeded = options;
+    seeded.seed = seed_;
+    return make_workload(problem(parts), seeded);
+}
+
+Workload CaseRunner::counting(std::string_view parts, double first) const {
+    WorkloadOptions options;
+    options.scale = 1;
+    Workload w = random(parts, options);
+    w.fill(w.query, 0);
+    auto [batch, heads, rows, columns] = w.value.sizes;
+    for (int64_t b = 0; b < batch; ++b)
+        for (int64_t h = 0; h < heads; ++h)
+            for (int64_t j = 0; j < rows; ++j)
+                for (int64_t c = 0; c < columns; ++c) w.set(w.value, b, h, j, c, first + double(j));
+    return w;
+}
+
+Status CaseRunner::run(Workload& workload) const {
+    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply_.kernel(spec_for(workload, config_)));
+    workload.blank_outputs();
+    std::lock_guard lock(launches_);
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, workload));
+    TILEWRIGHT_RETURN_IF_ERROR(device_.launch(*kernel, on_device.parameters(), nullptr));
+    TILEWRIGHT_RETURN_IF_ERROR(device_.synchronize());
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::string stray, on_device.download(workload));
+    return stray.empty() ? Status() : wrong(stray);
+}
+
+Status CaseRunner::run_far_apart(Workload& w, int64_t apart) const {
+    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply_.kernel(spec_for(w, config_)));
+    std::lock_guard lock(launches_);
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, w));
+    kernel::ForwardParameters parameters = on_device.parameters();
+    auto release = [this](void* address) { (void)device_.free(address).ok(); };
+    std::vector<std::unique_ptr<void, decltype(release)>> memory;
+    auto batch_bytes = [](const Tensor& tensor) { return tensor.strides[0] * int64_t(size_of(tensor.dtype)); };
+    auto spread_out = [&](const Tensor& tensor, kernel::Strides& strides) -> Result<void*> {
+        int64_t bytes = (tensor.sizes[0] - 1) * apart * int64_t(size_of(tensor.dtype)) + batch_bytes(tensor);
+        Result<void*> base = device_.allocate(bytes);
+        if (!base.ok()) return Status(StatusCode::unsupported, base.status().message());
+        memory.emplace_back(*base, release);
+        strides.batch = apart;
+        for (int64_t b = 0; b < tensor.sizes[0]; ++b)
+            TILEWRIGHT_RETURN_IF_ERROR(device_.copy_to_device(static_cast<char*>(*base) + b * apart * int64_t(size_of(tensor.dtype)),
+                                                              w.view(tensor).address(b, 0, 0, 0), batch_bytes(tensor)));
+        return *base;
+    };
+    TILEWRIGHT_ASSIGN_OR_RETURN(parameters.key, spread_out(w.key, parameters.key_strides));
+    TILEWRIGHT_ASSIGN_OR_RETURN(parameters.value, spread_out(w.value, parameters.value_strides));
+    TILEWRIGHT_ASSIGN_OR_RETURN(parameters.out, spread_out(w.out, parameters.out_strides));
+    TILEWRIGHT_RETURN_IF_ERROR(device_.launch(*kernel, parameters, nullptr));
+    TILEWRIGHT_RETURN_IF_ERROR(device_.synchronize());
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::string stray, on_device.download(w));  // brings the lse
+    if (!stray.empty()) return wrong(stray);
+    for (int64_t b = 0; b < w.out.sizes[0]; ++b)
+        TILEWRIGHT_RETURN_IF_ERROR(device_.copy_to_host(w.buffers[size_t(w.out.buffer)].bytes.data() + w.out.offset + b * batch_bytes(w.out),
+                                                        static_cast<char*>(parameters.out) + b * apart * int64_t(size_of(w.out.dtype)), batch_bytes(w.out)));
+    return {};
+}
+
+Status CaseRunner::matches_reference(const Workload& workload, int64_t rows) const {
+    PreparedCheck prepared;
+    prepared.rows = rows > 0 ? sample_rows(workload.problem, rows, seed_) : all_rows(workload.problem);
+    prepared.reference = reference_forward(workload.inputs(), prepared.rows, 1);
+    prepared.naive = naive_forward(workload.inputs(), prepared.rows, 1);
+    CheckReport report = compare_outputs(workload, prepared);
+    return report.passed ? Status() : at(to_text(workload.problem), wrong(report.failure));
+}
+
+Status CaseRunner::check(Workload& workload, int64_t rows) const {
+    TILEWRIGHT_RETURN_IF_ERROR(at(to_text(workload.problem), run(workload)));
+    return matches_reference(workload, rows);
+}
+
+Status CaseRunner::by_hand(Workload& w, const std::vector<double>& out, const std::vector<double>& lse, bool exact) const {
+    TILEWRIGHT_RETURN_IF_ERROR(check(w));
+    std::vector<RowIndex> rows = all_rows(w.problem);
+    Answer reference = reference_forward(w.inputs(), rows, 1), result = w.outputs();
+    for (size_t r = 0; r < rows.size(); ++r) {
+        size_t query = size_t(rows[r].query), columns = size_t(w.problem.head_dim_v);
+        for (size_t c = r * columns; c < (r + 1) * columns; ++c) {
+            if (!near(reference.out[c], out[query], 1e-6)) return differs("the reference's out", rows[r], reference.out[c], out[query]);
+            double rounded = round_to(dtype_, out[query]), last_place = out[query] == rounded ? 0 : epsilon(dtype_) * std::abs(rounded);
+            if (exact && !(std::abs(result.out[c] - rounded) <= last_place)) return differs("out", rows[r], result.out[c], out[query]);
+        }
+        if (lse.empty()) continue;
+        if (!near(reference.lse[r], lse[query], 1e-6)) return differs("the reference's lse", rows[r], reference.lse[r], lse[query]);
+        if (!near(result.lse[r], lse[query], 1e-6)) return differs("lse", rows[r], result.lse[r], lse[query]);
+    }
+    return {};
+}
+
+Status same_bits(const Workload& a, const Workload& b, const RowFilter& included) {
+    Answer x = a.outputs(), y = b.outputs();
+    if (x.out.size() != y.out.size()) return wrong("two results differ in size");
+    std::vector<RowIndex> rows = all_rows(a.problem);
+    size_t columns = size_t(a.problem.head_dim_v);
+    auto difference = [&](const char* tensor, const RowIndex& row, double first, double second) {
+        return wrong(std::string(tensor) + " should be equal bit by bit, but is " + text_of(first) + " and " + text_of(second) + " (" + describe(row) + ")");
+    };
+    for (size_t r = 0; r < rows.size(); ++r) {
+        if (included && !included(rows[r])) continue;
+        for (size_t c = r * columns; c < (r + 1) * columns; ++c)
+            if (!same(x.out[c], y.out[c])) return difference("out", rows[r], x.out[c], y.out[c]);
+        if (!x.lse.empty() && !y.lse.empty() && !same(x.lse[r], y.lse[r])) return difference("lse", rows[r], x.lse[r], y.lse[r]);
+    }
+    return {};
+}
+
+void keep_keys(Workload& w, int64_t first, int64_t count) {
+    keep_rows(w.key, 2, first, count);
+    keep_rows(w.value, 2, first, count);
+    keep_rows(w.bias, 3, first, count);
+    w.problem.seq_kv = count;
+}
+
+void keep_queries(Workload& w, int64_t first, int64_t count) {
+    for (Tensor* tensor : {&w.query, &w.out, &w.bias}) keep_rows(*tensor, 2, first, count);
+    w.problem.seq_q = count;
+    w.lse.sizes[2] = count;  // a contiguous tensor of its own: its strides follow the size
+    w.lse.strides = {w.problem.heads_q * count, count, 1, 1};
+}
+
+void keep_head(Workload& w, int64_t head) {
+    for (Tensor* tensor : {&w.query, &w.out, &w.bias, &w.lse, &w.slope, &w.sink}) keep_rows(*tensor, 1, head, 1);
+    for (Tensor* tensor : {&w.key, &w.value}) keep_rows(*tensor, 1, head / (w.problem.heads_q / w.problem.heads_kv), 1);
+    w.problem.heads_q = w.problem.heads_kv = 1;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,68 @@
+// What a case is written with: run a workload, check it against the reference, against answers by hand, bit against bit.
+#pragma once
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verify/check.h"
+#include "verify/kernel_supply.h"
+
+namespace tilewright {
+
+// One case under one config and element type. Every function returns ok, unsupported (this device and config cannot: the
+// case is skipped), or a sentence that says what was wrong. Not thread-safe; several may share a device and a supply.
+class CaseRunner {
+public:
+    // `launches` serialises what runs on the device. All references must outlive this.
+    CaseRunner(Device& device, KernelSupply& supply, std::mutex& launches, const Config& config, DType dtype, uint64_t seed)
+        : device_(device), supply_(supply), launches_(launches), config_(config), dtype_(dtype), seed_(seed) {}
+
+    Device& device() const { return device_; }
+    const Config& config() const { return config_; }
+    DType dtype() const { return dtype_; }
+    uint64_t seed() const { return seed_; }
+
+    // The problem text without operation and element type: "hq4,hkv2,sq5,skv9,d64,causal".
+    Problem problem(std::string_view parts) const;
+    Workload random(std::string_view parts, const WorkloadOptions& options = {}) const;
+    // Q = 0, scale 1, every column of value j holds first + j: the workload of the answers by hand.
+    Workload counting(std::string_view parts, double first = 0) const;
+
+    // Launches once and leaves the results in the workload. Writes outside the results are failures.
+    Status run(Workload& workload) const;
+    // The same with the batches of key, value and out `apart` elements from each other in device memory, of which only the
+    // rows in use are touched. The workload's layout must be heads_first. unsupported if there are not so many addresses.
+    Status run_far_apart(Workload& workload, int64_t apart) const;
+    // Runs and applies the acceptance rule to `rows` rows (0: all).
+    Status check(Workload& workload, int64_t rows = 0) const;
+    // Applies the acceptance rule to results that are there already.
+    Status matches_reference(const Workload& workload, int64_t rows = 0) const;
+    // check(), and every (batch, head) has these answers per query, the same in every column of out: in the reference, and
+    // with `exact` in the kernel to the last place of its type. `lse` may be left out.
+    Status by_hand(Workload& workload, const std::vector<double>& out, const std::vector<double>& lse, bool exact = true) const;
+
+private:
+    Device& device_;
+    KernelSupply& supply_;
+    std::mutex& launches_;
+    Config config_;
+    DType dtype_;
+    uint64_t seed_;
+};
+
+Status wrong(std::string sentence);
+// Puts `where` in front of the message of a wrong result; leaves ok and unsupported alone.
+Status at(const std::string& where, Status status);
+
+using RowFilter = std::function<bool(const RowIndex&)>;
+// ok if out and lse of the rows that `included` names are equal bit by bit (any NaN equals any other).
+Status same_bits(const Workload& a, const Workload& b, const RowFilter& included = {});
+
+// Views that share the buffers' numbers: only those rows, that head, of all tensors concerned.
+void keep_keys(Workload& workload, int64_t first, int64_t count);
+void keep_queries(Workload& workload, int64_t first, int64_t count);
+void keep_head(Workload& workload, int64_t head);  // one query head and its KV head, of a single batch
+
+}  // namespace tilewright

@@ -1,0 +1,55 @@
+// Random problems with fixed seeds.
+#include "verify/random_problem.h"
+
+#include <iterator>
+
+#include "verify/random.h"
+
+namespace tilewright {
+
+RandomProblem random_problem(uint64_t seed, uint64_t index, DType dtype) {
+    uint64_t draws = 0;
+    auto below = [&](int64_t count) { return int64_t(hash(seed, 100 + index, draws++) % uint64_t(count)); };
+    auto one_in = [&](int64_t count) { return below(count) == 0; };
+    auto length = [&] { return one_in(12) ? below(3) : one_in(3) ? 1 + below(16) : one_in(2) ? 64 * (1 + below(4)) : 1 + below(300); };
+
+    constexpr int64_t head_dims[] = {64, 128, 32, 16, 80, 96, 256, 8, 40, 5, 192, 33};
+    RandomProblem random;
+    Problem& p = random.problem;
+    p.dtype = dtype;
+    p.batch = 1 + below(3);
+    p.heads_kv = 1 + below(3);
+    p.heads_q = p.heads_kv * (one_in(2) ? 1 : 1 + below(4));
+    p.seq_q = length();
+    p.seq_kv = one_in(3) ? p.seq_q : length();
+    p.head_dim = one_in(2) ? head_dims[below(2)] : head_dims[below(std::ssize(head_dims))];
+    p.head_dim_v = one_in(5) ? head_dims[below(std::ssize(head_dims))] : p.head_dim;
+    p.alignment = one_in(4) ? Alignment::top_left : Alignment::bottom_right;
+    switch (below(4)) {
+        case 0: break;
+        case 1: p.window_right = 0; break;
+        case 2: p.window_left = below(200), p.window_right = one_in(2) ? 0 : below(100); break;
+        default: (one_in(2) ? p.window_left : p.window_right) = below(150); break;
+    }
+    p.softcap = one_in(4), p.bias = one_in(3), p.alibi = one_in(4), p.sink = one_in(4);
+
+    WorkloadOptions& options = random.options;
+    options.seed = hash(seed, 99, index);
+    options.layout = all_layouts[below(std::ssize(all_layouts))];
+    options.softcap = float(1 + below(50));
+    options.spread = one_in(4) ? 0.1 + double(below(40)) / 10 : 1;
+    if (one_in(6)) options.scale = float(below(9) - 4) / 16;
+    options.lse = !one_in(8);
+    for (bool& broadcast : options.broadcast_bias) broadcast = one_in(3);
+    return random;
+}
+
+std::string describe(const RandomProblem& random) {
+    std::string text = to_text(random.problem) + ", " + name(random.options.layout);
+    if (random.options.scale) text += ", scale " + std::to_string(*random.options.scale);
+    if (random.problem.softcap) text += ", softcap " + std::to_string(random.options.softcap);
+    if (random.options.spread != 1) text += ", spread " + std::to_string(random.options.spread);
+    return text;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,90 @@
+// Runs the cases and counts.
+#include "verify/suite.h"
+
+#include <algorithm>
+
+#include "verify/cases.h"
+#include "verify/parallel.h"
+#include "verify/random_problem.h"
+
+namespace tilewright {
+namespace {
+
+constexpr Case case_table[] = {
+#define TILEWRIGHT_CASE(name, rule) {#name, rule, cases::name},
+#include "verify/cases.inc"
+#undef TILEWRIGHT_CASE
+};
+
+struct Job {
+    CaseResult result;
+    const Case* one = nullptr;  // null: a random problem
+    uint64_t index = 0;         // of the random problem
+};
+
+std::string repeat(const Job& job, uint64_t seed) {
+    return "--case " + job.result.name + " --dtype " + name(job.result.dtype) + " --seed " + std::to_string(seed) + " --config '" + to_json(job.result.config) + "'";
+}
+
+std::vector<Job> plan(const SuiteOptions& options) {
+    std::vector<Job> jobs;
+    size_t types = options.dtypes.size();
+    for (size_t c = 0; c < options.configs.size(); ++c)
+        for (size_t t = 0; t < types; ++t) {
+            if (c > 0 && t != c % types) continue;
+            for (const Case& one : case_table)
+                if (options.only.empty() || options.only == one.name) jobs.push_back({{one.name, options.dtypes[t], options.configs[c], Outcome::passed, "", ""}, &one, 0});
+        }
+    auto random = [&](uint64_t i) {
+        jobs.push_back({{"random:" + std::to_string(i), options.dtypes[i % types], options.configs[i / types % options.configs.size()], Outcome::passed, "", ""}, nullptr, i});
+    };
+    if (options.only.starts_with("random:") && options.only.find_first_not_of("0123456789", 7) == std::string::npos && options.only.size() < 16 && options.only.size() > 7) {
+        random(std::stoull(options.only.substr(7)));
+    } else if (options.only.empty() || options.only == "random") {
+        for (int i = 0; i < options.random_problems; ++i) random(uint64_t(i));
+    }
+    for (Job& job : jobs) job.result.arguments = repeat(job, options.seed);
+    return jobs;
+}
+
+Status run_random(const CaseRunner& run, const Job& job) {
+    RandomProblem random = random_problem(run.seed(), job.index, run.dtype());
+    Workload w = make_workload(random.problem, random.options);
+    return at(describe(random), run.check(w, 200));
+}
+
+}  // namespace
+
+std::span<const Case> all_cases() { return case_table; }
+
+const char* name(Outcome outcome) { return outcome == Outcome::passed ? "passed" : outcome == Outcome::failed ? "failed" : "skipped"; }
+
+int SuiteReport::count(Outcome outcome) const {
+    return int(std::ranges::count_if(results, [&](const CaseResult& result) { return result.outcome == outcome; }));
+}
+
+Result<SuiteReport> run_suite(Device& device, KernelSupply& supply, const SuiteOptions& options, const std::function<void(const CaseResult&)>& progress) {
+    if (options.configs.empty() || options.dtypes.empty()) return invalid_argument("there is nothing to verify: no config or no element type");
+    std::vector<Job> jobs = plan(options);
+    if (jobs.empty()) {
+        std::string known;
+        for (const Case& one : case_table) known += std::string(one.name) + ", ";
+        return invalid_argument("there is no case '" + options.only + "'; there are " + known + "random and random:N");
+    }
+    std::mutex launches, reports;
+    parallel_for(int64_t(jobs.size()), options.threads, [&](int64_t i) {
+        Job& job = jobs[size_t(i)];
+        CaseResult& result = job.result;
+        CaseRunner run(device, supply, launches, result.config, result.dtype, options.seed);
+        Status status = job.one ? job.one->run(run) : run_random(run, job);
+        result.outcome = status.ok() ? Outcome::passed : status.code() == StatusCode::unsupported ? Outcome::skipped : Outcome::failed;
+        result.message = status.message();
+        std::lock_guard lock(reports);
+        if (progress) progress(result);
+    });
+    SuiteReport report;
+    for (Job& job : jobs) report.results.push_back(std::move(job.result));
+    return report;
+}
+
+}  // namespace tilewright
