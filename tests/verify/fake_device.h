@@ -51,19 +51,21 @@ struct FakeKernel : Kernel {
     explicit FakeKernel(KernelSpec s, Fault f = Fault::none) : spec(std::move(s)), fault(f) {}
     KernelSpec spec;
     Fault fault;
-    int launches = 0;
 };
 
 class FakeLaunch {
 public:
-    FakeLaunch(FakeKernel& kernel, const kernel::ForwardParameters& parameters) : k_(kernel), p_(parameters) {}
+    FakeLaunch(const FakeKernel& kernel, const kernel::ForwardParameters& parameters, int launch) : k_(kernel), p_(parameters), launch_(launch) {}
 
     void run() {
-        ++k_.launches;
         for (int b = 0; b < p_.batch; ++b)
-            for (int h = 0; h < p_.heads_q; ++h)
+            for (int h = 0; h < p_.heads_q; ++h) {
+                int kv_head = has(Fault::wrong_kv_head) ? h % p_.heads_kv : h / (p_.heads_q / p_.heads_kv);
+                load_rows(p_.key, p_.key_strides, b, kv_head, k_.spec.problem.head_dim, keys_);
+                load_rows(p_.value, p_.value_strides, b, kv_head, k_.spec.problem.head_dim_v, values_);
                 for (int i = 0; i < p_.seq_q; ++i)
                     if (!(has(Fault::last_row_skipped) && i == p_.seq_q - 1)) row(b, h, i);
+            }
         if (has(Fault::past_the_end)) store(p_.batch - 1, p_.heads_q - 1, p_.seq_q - 1, int(k_.spec.problem.head_dim_v), 0);
         if (has(Fault::input_written)) std::memset(const_cast<void*>(p_.query), 0, 2);
     }
@@ -81,12 +83,16 @@ private:
     float load(const void* base, const kernel::Strides& s, int b, int h, int64_t r, int64_t c) const {
         return float(load_element(k_.spec.problem.dtype, at(base, s, b, h, r, c)));
     }
+    void load_rows(const void* base, const kernel::Strides& s, int b, int h, int64_t columns, std::vector<float>& to) const {
+        to.resize(size_t(p_.seq_kv * columns));
+        for (int j = 0; j < p_.seq_kv; ++j) load_elements(k_.spec.problem.dtype, at(base, s, b, h, j, 0), 1, columns, to.data() + j * columns);
+    }
     void store(int b, int h, int i, int c, double value) { store_element(k_.spec.problem.dtype, const_cast<char*>(at(p_.out, p_.out_strides, b, h, i, c)), value); }
 
-    float score(int b, int h, int kv_head, int i, int j) const {
+    float score(int b, int h, const std::vector<float>& query, int i, int j) const {
         const Problem& problem = k_.spec.problem;
         float dot = 0;
-        for (int d = 0; d < problem.head_dim; ++d) dot += load(p_.query, p_.query_strides, b, h, i, d) * load(p_.key, p_.key_strides, b, kv_head, j, d);
+        for (int d = 0; d < problem.head_dim; ++d) dot += query[size_t(d)] * keys_[size_t(j * problem.head_dim + d)];
         float s = dot * (has(Fault::scale_ignored) ? 1 / std::sqrt(float(problem.head_dim)) : p_.scale);
         float bias = problem.bias && !has(Fault::bias_ignored) ? load(p_.bias, p_.bias_strides, b, h, i, j * p_.bias_column_stride) : 0;
         if (bias == hidden) return hidden;
@@ -101,21 +107,21 @@ private:
 
     void row(int b, int h, int i) {
         const Problem& problem = k_.spec.problem;
-        int kv_head = has(Fault::wrong_kv_head) ? h % p_.heads_kv : h / (p_.heads_q / p_.heads_kv);
+        std::vector<float> query(size_t(problem.head_dim)), out(size_t(problem.head_dim_v), 0);
+        load_elements(problem.dtype, at(p_.query, p_.query_strides, b, h, i, 0), 1, problem.head_dim, query.data());
         int64_t aligned = i + (has(Fault::top_left) ? 0 : p_.diagonal);
         int64_t begin = std::max<int64_t>(0, aligned - p_.window_left + has(Fault::window_off_by_one));
         int64_t end = std::min<int64_t>(p_.seq_kv, aligned + p_.window_right + 1 + has(Fault::mask_off_by_one));
-        std::vector<float> out(size_t(problem.head_dim_v), 0);
         float maximum = hidden, sum = 0;
         for (int j = 0; j < p_.seq_kv; ++j) {
-            float s = j >= begin && j < end ? score(b, h, kv_head, i, j) : hidden;
+            float s = j >= begin && j < end ? score(b, h, query, i, j) : hidden;
             if (s == hidden && !has(Fault::hidden_value_read)) continue;
             float largest = s > maximum ? s : maximum, reference = largest == hidden ? 0 : largest;
             float correction = has(Fault::missing_rescale) ? 1 : std::exp(maximum - reference), probability = std::exp(s - reference);
             if (has(Fault::offset_overflows)) probability = std::exp2(std::fma(s, 1.44269504f, -(reference * 1.44269504f)));
             sum = sum * correction + probability;
             if (has(Fault::too_coarse)) sum = float(round_to(DType::bf16, sum));
-            for (int d = 0; d < problem.head_dim_v; ++d) out[size_t(d)] = out[size_t(d)] * correction + probability * load(p_.value, p_.value_strides, b, kv_head, j, d);
+            for (int d = 0; d < problem.head_dim_v; ++d) out[size_t(d)] = out[size_t(d)] * correction + probability * values_[size_t(j * problem.head_dim_v + d)];
             maximum = largest;
         }
         if (problem.sink && !has(Fault::sink_ignored)) {
@@ -128,7 +134,7 @@ private:
         int64_t columns = has(Fault::wide_value) ? std::min(problem.head_dim, problem.head_dim_v) : problem.head_dim_v;
         for (int d = 0; d < columns; ++d) {
             float x = empty ? 0 : raw ? out[size_t(d)] : out[size_t(d)] / sum;
-            if (has(Fault::unrepeatable) && k_.launches % 2 == 0) x *= 1 + float(epsilon(problem.dtype));
+            if (has(Fault::unrepeatable) && launch_ % 2 == 0) x *= 1 + float(epsilon(problem.dtype));
             store(b, h, i, d, x);
         }
         if (has(Fault::gap_written)) store(b, h, i, int(problem.head_dim_v), 0);
@@ -136,8 +142,10 @@ private:
         if (p_.lse) p_.lse[(int64_t(b) * p_.heads_q + h) * p_.seq_q + i] = has(Fault::lse_base_two) ? lse * 1.44269504f : lse;
     }
 
-    FakeKernel& k_;
+    const FakeKernel& k_;
     const kernel::ForwardParameters& p_;
+    int launch_;
+    std::vector<float> keys_, values_;  // of the head at hand
 };
 
 class FakeDevice : public Device {
@@ -152,7 +160,7 @@ public:
         return std::unique_ptr<Kernel>(std::make_unique<FakeKernel>(spec));
     }
     Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void*) override {
-        return FakeLaunch(static_cast<FakeKernel&>(kernel), parameters).run(), Status();
+        return FakeLaunch(static_cast<FakeKernel&>(kernel), parameters, ++launches_).run(), Status();
     }
     Status synchronize() override { return {}; }
     Result<std::vector<double>> time_us(int, const std::function<Status()>&, const std::function<Status()>&) override {
@@ -161,6 +169,7 @@ public:
     Result<int> resident_blocks(Kernel&) override { return 1; }
 
 private:
+    int launches_ = 0;
     DeviceInfo info_{"fake:0", "fake", {}, ""};
 };
 
