@@ -21,9 +21,8 @@ Result<Resources> inspect(const CodeObject& object) {
     resources.spill_bytes = int64_t{4} * kernel.vector_spills;
     resources.warp_size = kernel.wave_size;
 
-    const Arch* arch = find_arch(parsed.arch);
-    if (!arch) return resources;
-    Result<InstructionCounts> counted = count_instructions(kernel.code, arch->family);
+    Family family = parsed.arch.starts_with("gfx12") ? Family::rdna4 : parsed.arch.starts_with("gfx11") ? Family::rdna3 : Family::cdna;
+    Result<InstructionCounts> counted = count_instructions(kernel.code, family);
     if (!counted.ok()) return resources;
     resources.matrix_instructions = counted->matrix;
     resources.instructions = {{"matrix", counted->matrix},

@@ -1,0 +1,35 @@
+// Sizes and work order of a launch.
+#include "backends/launch.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright {
+
+float default_scale(const Problem& problem) { return static_cast<float>(1 / std::sqrt(static_cast<double>(problem.head_dim))); }
+
+kernel::ForwardParameters sized_parameters(const Problem& problem, float scale, float softcap) {
+    kernel::ForwardParameters p{};
+    p.batch = static_cast<int>(problem.batch);
+    p.heads_q = static_cast<int>(problem.heads_q), p.heads_kv = static_cast<int>(problem.heads_kv);
+    p.seq_q = static_cast<int>(problem.seq_q), p.seq_kv = static_cast<int>(problem.seq_kv);
+    p.scale = scale, p.softcap = softcap;
+    p.diagonal = problem.alignment == Alignment::bottom_right ? p.seq_kv - p.seq_q : 0;
+    // No distance between an aligned query and a key is larger, so sums of positions stay far below 2^31.
+    int64_t unbounded = problem.seq_q + problem.seq_kv;
+    auto bound = [&](int64_t window) { return static_cast<int>(window < 0 ? unbounded : std::min(window, unbounded)); };
+    p.window_left = bound(problem.window_left), p.window_right = bound(problem.window_right);
+    return p;
+}
+
+void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& p) {
+    int group = p.heads_q / p.heads_kv, packed = spec.config.packs_heads ? group : 1;
+    int64_t rows = int64_t{p.seq_q} * packed, heads = int64_t{p.batch} * (p.heads_q / packed);
+    p.tiles = static_cast<int>(heads * ((rows + spec.config.block_q - 1) / spec.config.block_q));
+    int64_t kv_bytes = int64_t{p.seq_kv} * (spec.problem.head_dim + spec.problem.head_dim_v) * static_cast<int64_t>(size_of(spec.problem.dtype));
+    int64_t section = heads;
+    if (spec.config.section_kb > 0 && kv_bytes > 0) section = std::max<int64_t>(1, int64_t{spec.config.section_kb} * 1024 / kv_bytes) * (group / packed);
+    p.section_heads = static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,18 @@
+// What every device fills in of a launch's parameters: sizes from the problem, the work order from the config.
+#pragma once
+#include "backends/kernel_source.h"
+#include "kernels/parameters.h"
+
+namespace tilewright {
+
+// Sizes, mask bounds and scale of a valid problem; pointers and strides are the caller's to set.
+// `scale` is that of the scores; `softcap` is ignored unless the problem has one.
+kernel::ForwardParameters sized_parameters(const Problem& problem, float scale, float softcap);
+
+// 1 / sqrt(head_dim): the true one, not a padded one.
+float default_scale(const Problem& problem);
+
+// tiles and section_heads, from the sizes in `parameters` and the config. tiles_dealt stays the device's to set.
+void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& parameters);
+
+}  // namespace tilewright

@@ -1,0 +1,241 @@
+// The AMD device against a HIP runtime that remembers its calls: what is asked, in which order, and what becomes of errors.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "amd_test_kernels.h"
+#include "backends/amd/amd_backend.h"
+#include "fake_hip/fake_hip.h"
+#include "kernels/parameters.h"
+
+namespace tilewright::amd {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A kernel that takes what every launch hands over.
+KernelSource forward_shaped_kernel() {
+    return {
+        .text = "struct P { char bytes[" + std::to_string(sizeof(kernel::ForwardParameters)) +
+                "]; };\nextern \"C\" __attribute__((global, amdgpu_flat_work_group_size(128, 128))) void shaped(P p) { *(volatile char*)0 = p.bytes[7]; }\n",
+        .entry = "shaped",
+        .threads = 128,
+        .shared_bytes = 512};
+}
+
+class AmdDevice : public testing::Test {
+protected:
+    AmdDevice() : backend_(make_backend(TILEWRIGHT_FAKE_HIP)) {
+        void* library = dlopen(TILEWRIGHT_FAKE_HIP, RTLD_NOW | RTLD_LOCAL);
+        EXPECT_NE(library, nullptr) << dlerror();
+        state_ = &reinterpret_cast<fake_hip::StateFunction*>(dlsym(library, "fake_hip_state"))();
+        *state_ = {};
+        state_->argument_bytes = sizeof(kernel::ForwardParameters);
+    }
+    ~AmdDevice() override {
+        EXPECT_EQ(state_->live_allocations, 0);
+        EXPECT_EQ(state_->live_events, 0);
+        EXPECT_EQ(state_->live_modules, 0);
+    }
+    std::unique_ptr<Device> open(int index) {
+        auto device = backend_->open(index);
+        EXPECT_TRUE(device.ok()) << device.status().message();
+        state_->calls.clear();
+        return device.ok() ? *std::move(device) : nullptr;
+    }
+    void fail(const std::string& call, int error) { state_->failing_call = call, state_->error = error; }
+    std::unique_ptr<Backend> backend_;
+    fake_hip::State* state_;
+};
+
+TEST_F(AmdDevice, ReportsTheTablesRowWithTheDevicesOwnNumbers) {
+    auto devices = backend_->devices();
+    ASSERT_TRUE(devices.ok()) << devices.status().message();
+    ASSERT_EQ(devices->size(), 2u);
+    const DeviceInfo& info = (*devices)[1];
+    EXPECT_EQ(info.id, "amd:1");
+    EXPECT_EQ(info.name, "AMD Instinct gfx-free name");
+    EXPECT_EQ(info.driver, "HIP 6.2.41133");
+    EXPECT_EQ(info.arch.name, "gfx942");
+    EXPECT_EQ(info.arch.units, 152);
+    EXPECT_EQ(info.arch.l2_bytes, 4 << 20);
+    EXPECT_EQ(info.arch.shared_bytes_per_block, 65536);
+    EXPECT_DOUBLE_EQ(info.arch.clock_ghz, 2.1);
+    EXPECT_DOUBLE_EQ(info.arch.matrix_tflops_16bit, find_arch("gfx942")->matrix_tflops_16bit / 2);
+    EXPECT_EQ(info.arch.max_warps_per_unit, find_arch("gfx942")->max_warps_per_unit);
+}
+
+TEST_F(AmdDevice, FindsTheArchitectureWhereverTheRuntimesStructHasIt) {
+    for (int offset : {340, 396, 1160, 2000}) {
+        state_->arch_offset = offset;
+        auto devices = backend_->devices();
+        ASSERT_TRUE(devices.ok()) << devices.status().message();
+        EXPECT_EQ((*devices)[0].arch.name, "gfx942");
+    }
+}
+
+TEST_F(AmdDevice, AnotherMemberOfAGenerationUsesItsRow) {
+    state_->arch = "gfx1102", state_->wave = 32;
+    auto devices = backend_->devices();
+    ASSERT_TRUE(devices.ok()) << devices.status().message();
+    EXPECT_EQ((*devices)[0].arch.name, "gfx1102");
+    EXPECT_EQ((*devices)[0].arch.family, Family::rdna3);
+}
+
+TEST_F(AmdDevice, ADeviceWithoutKernelsIsNamed) {
+    state_->arch = "gfx1030", state_->wave = 32;
+    EXPECT_EQ(backend_->devices().status().code(), StatusCode::unavailable);
+    EXPECT_THAT(backend_->devices().status().message(), HasSubstr("gfx1030"));
+    EXPECT_EQ(backend_->open(0).status().code(), StatusCode::unsupported);
+    state_->arch = "gfx1100", state_->wave = 64;
+    EXPECT_THAT(backend_->open(0).status().message(), HasSubstr("waves of 64"));
+}
+
+TEST_F(AmdDevice, AbsenceIsOneClearSentence) {
+    auto absent = make_backend("/nonexistent/libamdhip64.so")->devices();
+    ASSERT_FALSE(absent.ok());
+    EXPECT_EQ(absent.status().code(), StatusCode::unavailable);
+    EXPECT_THAT(absent.status().message(), HasSubstr("/nonexistent/libamdhip64.so"));
+    state_->devices = 0;
+    EXPECT_THAT(backend_->devices().status().message(), HasSubstr("no device"));
+    fail("hipGetDeviceCount", 100);
+    auto without_driver = make_backend(TILEWRIGHT_FAKE_HIP)->devices();
+    EXPECT_EQ(without_driver.status().code(), StatusCode::unavailable);
+    EXPECT_THAT(without_driver.status().message(), HasSubstr("reports no device"));
+}
+
+TEST_F(AmdDevice, AnUnknownIndexIsNotFound) {
+    EXPECT_EQ(backend_->open(2).status().code(), StatusCode::not_found);
+    EXPECT_EQ(backend_->open(-1).status().code(), StatusCode::not_found);
+}
+
+TEST_F(AmdDevice, CopiesAndFillsMemory) {
+    auto device = open(0);
+    auto memory = device->allocate(8);
+    ASSERT_TRUE(memory.ok());
+    char back[9] = {};
+    ASSERT_TRUE(device->copy_to_device(*memory, "12345678", 8).ok());
+    ASSERT_TRUE(device->fill(*memory, 'x', 3).ok());
+    ASSERT_TRUE(device->copy_to_host(back, *memory, 8).ok());
+    EXPECT_STREQ(back, "xxx45678");
+    EXPECT_TRUE(device->free(*memory).ok());
+    EXPECT_EQ(device->allocate(-1).status().code(), StatusCode::invalid_argument);
+    auto empty = device->allocate(0);
+    ASSERT_TRUE(empty.ok());
+    EXPECT_TRUE(device->free(*empty).ok());
+}
+
+TEST_F(AmdDevice, TheCallersCurrentDeviceStaysCurrent) {
+    auto device = open(1);
+    ASSERT_TRUE(device->synchronize().ok());
+    EXPECT_EQ(state_->current_device, 0);
+    EXPECT_THAT(state_->calls, ElementsAre("hipGetDevice", "hipSetDevice", "hipDeviceSynchronize", "hipSetDevice"));
+    fail("hipDeviceSynchronize", 1);
+    EXPECT_FALSE(device->synchronize().ok());
+    EXPECT_EQ(state_->current_device, 0);
+}
+
+TEST_F(AmdDevice, ErrorsCarryTheCallAndHipsNameAndText) {
+    auto device = open(0);
+    fail("hipMalloc", 2);
+    Status status = device->allocate(1 << 20).status();
+    EXPECT_EQ(status.code(), StatusCode::runtime);
+    EXPECT_EQ(status.message(), "hipMalloc failed: hipErrorOutOfMemory (out of memory)");
+}
+
+class AmdLaunch : public AmdDevice {
+protected:
+    void SetUp() override {
+        if (!test_compiler().ok()) GTEST_SKIP() << test_compiler().status().message();
+        object_ = compile_for_test(forward_shaped_kernel(), "gfx942");
+        spec_.problem = *parse_problem("forward:b2,hq4,hkv2,sq100,skv200,d64,bf16");
+        spec_.config.block_q = 64;
+        device_ = open(1);
+    }
+    void TearDown() override { kernel_.reset(), device_.reset(); }
+    Status load() {
+        auto kernel = device_->load(object_, spec_, forward_shaped_kernel());
+        if (kernel.ok()) kernel_ = *std::move(kernel);
+        return kernel.status();
+    }
+    kernel::ForwardParameters parameters() const {
+        kernel::ForwardParameters p{};
+        p.batch = 2, p.heads_q = 4, p.heads_kv = 2, p.seq_q = 100, p.seq_kv = 200, p.scale = 0.125f;
+        return p;
+    }
+    CodeObject object_;
+    KernelSpec spec_;
+    std::unique_ptr<Device> device_;
+    std::unique_ptr<Kernel> kernel_;
+};
+
+TEST_F(AmdLaunch, HandsOverTheParametersAndOneBlockATile) {
+    ASSERT_TRUE(load().ok());
+    EXPECT_EQ(state_->image, "\177ELF");
+    void* stream = &spec_;
+    kernel::ForwardParameters given = parameters();
+    ASSERT_TRUE(device_->launch(*kernel_, given, stream).ok());
+    ASSERT_EQ(state_->launches.size(), 1u);
+    const fake_hip::Launch& launch = state_->launches[0];
+    EXPECT_THAT(launch.grid, ElementsAre(16, 1, 1));  // 2 batches, 4 heads, 2 tiles of 64 rows
+    EXPECT_THAT(launch.block, ElementsAre(128, 1, 1));
+    EXPECT_EQ(launch.shared_bytes, 512u);
+    EXPECT_EQ(launch.stream, stream);
+    kernel::ForwardParameters seen;
+    memcpy(&seen, launch.arguments.data(), sizeof seen);
+    EXPECT_EQ(seen.tiles, 16);
+    EXPECT_GT(seen.section_heads, 0);
+    EXPECT_EQ(seen.scale, 0.125f);
+    EXPECT_EQ(seen.seq_kv, 200);
+}
+
+TEST_F(AmdLaunch, AnEmptyProblemLaunchesNothing) {
+    ASSERT_TRUE(load().ok());
+    kernel::ForwardParameters given = parameters();
+    given.seq_q = 0;
+    EXPECT_TRUE(device_->launch(*kernel_, given, nullptr).ok());
+    given = parameters(), given.batch = 0;
+    EXPECT_TRUE(device_->launch(*kernel_, given, nullptr).ok());
+    EXPECT_TRUE(state_->launches.empty());
+}
+
+TEST_F(AmdLaunch, TimesEveryLaunchByEventsWithoutWhatComesBefore) {
+    ASSERT_TRUE(load().ok());
+    int before = 0;
+    state_->calls.clear();
+    auto times = device_->time_us(
+        3, [&] { return ++before, Status(); }, [&] { return device_->launch(*kernel_, parameters(), nullptr); });
+    ASSERT_TRUE(times.ok());
+    EXPECT_THAT(*times, ElementsAre(250.0, 250.0, 250.0));
+    EXPECT_EQ(before, 3);
+    EXPECT_EQ(std::count(state_->calls.begin(), state_->calls.end(), "hipEventRecord"), 6);
+    fail("hipModuleLaunchKernel", 1);
+    EXPECT_THAT(device_->time_us(1, nullptr, [&] { return device_->launch(*kernel_, parameters(), nullptr); }).status().message(),
+                HasSubstr("hipModuleLaunchKernel failed: hipErrorInvalidValue"));
+}
+
+TEST_F(AmdLaunch, AsksTheVendorForResidentBlocks) {
+    ASSERT_TRUE(load().ok());
+    auto blocks = device_->resident_blocks(*kernel_);
+    ASSERT_TRUE(blocks.ok());
+    EXPECT_EQ(*blocks, 3);
+}
+
+TEST_F(AmdLaunch, RefusesCodeThatIsNotForIt) {
+    CodeObject right = object_;
+    object_ = compile_for_test(forward_shaped_kernel(), "gfx90a");
+    EXPECT_THAT(load().message(), HasSubstr("machine code for gfx90a does not run on gfx942"));
+    object_ = compile_for_test(tiny_kernel(), "gfx942");
+    EXPECT_THAT(load().message(), HasSubstr("no kernel 'shaped'"));
+    object_ = {"gfx942", "nonsense", ""};
+    EXPECT_EQ(load().code(), StatusCode::invalid_argument);
+    object_ = right;
+    fail("hipModuleGetFunction", 1);
+    EXPECT_EQ(load().code(), StatusCode::runtime);
+}
+
+}  // namespace
+}  // namespace tilewright::amd
