@@ -61,7 +61,9 @@ const char* mask_of(const Problem& problem) {
 std::string config_text(const KernelSpec& spec) {
     std::string text = "struct Config {\n    using Element = " + std::string(name(spec.problem.dtype)) + ";\n";
     auto integer = [&](const char* field, int64_t value) { text += "    static constexpr int " + std::string(field) + " = " + std::to_string(value) + ";\n"; };
-    auto boolean = [&](const char* field, bool value) { text += "    static constexpr bool " + std::string(field) + " = " + (value ? "true" : "false") + ";\n"; };
+    auto boolean = [&](const char* field, bool value) {
+        text += "    static constexpr bool " + std::string(field) + " = " + (value ? "true" : "false") + ";\n";
+    };
     for (const ConfigField& field : config_fields()) integer(field.name, spec.config.*field.member);
     integer("head_dim", spec.problem.head_dim), integer("head_dim_v", spec.problem.head_dim_v);
     text += "    static constexpr Mask mask = Mask::" + std::string(mask_of(spec.problem)) + ";\n";
@@ -78,19 +80,22 @@ Status check_config(const Config& config) {
     for (const Range& range : {Range{"block_q", config.block_q, 1, 1024}, Range{"block_kv", config.block_kv, 1, 1024}, Range{"stages", config.stages, 1, 8},
                                Range{"workers", config.workers, 1, 32}, Range{"blocks", config.blocks, 1, 16}, Range{"slack", config.slack, 0, 8}})
         if (range.value < range.least || range.value > range.most)
-            return {StatusCode::unsupported, std::string(range.field) + " is " + std::to_string(range.value) + "; it must be from " + std::to_string(range.least) +
-                                                 " to " + std::to_string(range.most)};
+            return {StatusCode::unsupported, std::string(range.field) + " is " + std::to_string(range.value) + "; it must be from " +
+                                                 std::to_string(range.least) + " to " + std::to_string(range.most)};
     return {};
 }
 
 Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
     switch (arch.family) {
-    case Family::cpu: return cpu_text(spec, arch);
-    case Family::sm80:
-    case Family::sm90: return nvidia_text(spec, arch);
-    case Family::cdna:
-    case Family::rdna3:
-    case Family::rdna4: return amd_text(spec, arch);
+        case Family::cpu:
+            return cpu_text(spec, arch);
+        case Family::sm80:
+        case Family::sm90:
+            return nvidia_text(spec, arch);
+        case Family::cdna:
+        case Family::rdna3:
+        case Family::rdna4:
+            return amd_text(spec, arch);
     }
     return Status(StatusCode::internal, "unknown family");
 }
@@ -98,7 +103,8 @@ Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
 const char* header_of(KernelKind kind) {
     switch (kind) {
 #define TILEWRIGHT_KERNEL(name, header, summary) \
-    case KernelKind::name: return header;
+    case KernelKind::name:                       \
+        return header;
 #include "kernels/kernels.inc"
 #undef TILEWRIGHT_KERNEL
     }
@@ -117,7 +123,8 @@ Result<KernelSource> generate(const KernelSpec& spec, const Arch& arch) {
     source.text += "#line 1 \"prelude\"\nnamespace tilewright::kernel {\n" + family.prelude + "}  // namespace tilewright::kernel\n";
     TILEWRIGHT_RETURN_IF_ERROR(append_header(family.header, included, source.text));
     TILEWRIGHT_RETURN_IF_ERROR(append_header(header_of(spec.kind), included, source.text));
-    source.text += "#line 1 \"" + std::string(name(spec.kind)) + "\"\nnamespace tilewright::kernel {\n" + config_text(spec) + "using Arch = " + family.type + ";\n" + family.entry + "}  // namespace tilewright::kernel\n";
+    source.text += "#line 1 \"" + std::string(name(spec.kind)) + "\"\nnamespace tilewright::kernel {\n" + config_text(spec) + "using Arch = " + family.type +
+                   ";\n" + family.entry + "}  // namespace tilewright::kernel\n";
     source.entry = name(spec.kind);
     source.threads = family.threads;
     source.shared_bytes = family.shared_bytes;

@@ -9,15 +9,15 @@ namespace {
 
 struct NumberPart {
     const char* prefix;
-    int64_t Problem::* member;
+    int64_t Problem::*member;
 };
 // Longer prefixes first: "hkv8" is not h = "kv8", "dv64" is not d = "v64".
-constexpr NumberPart number_parts[] = {{"hkv", &Problem::heads_kv}, {"skv", &Problem::seq_kv},     {"hq", &Problem::heads_q}, {"sq", &Problem::seq_q},
-                                       {"dv", &Problem::head_dim_v}, {"b", &Problem::batch},       {"d", &Problem::head_dim}};
+constexpr NumberPart number_parts[] = {{"hkv", &Problem::heads_kv},  {"skv", &Problem::seq_kv}, {"hq", &Problem::heads_q}, {"sq", &Problem::seq_q},
+                                       {"dv", &Problem::head_dim_v}, {"b", &Problem::batch},    {"d", &Problem::head_dim}};
 
 struct FlagPart {
     const char* text;
-    bool Problem::* member;
+    bool Problem::*member;
 };
 constexpr FlagPart flag_parts[] = {{"softcap", &Problem::softcap}, {"bias", &Problem::bias}, {"alibi", &Problem::alibi}, {"sink", &Problem::sink}};
 
@@ -75,9 +75,14 @@ Status parse_parts(std::string_view parts, Problem& problem, std::set<std::strin
         std::string part(parts.substr(0, comma)), kind;
         parts.remove_prefix(std::min(comma + 1, parts.size()));
         switch (parse_part(part, problem, kind)) {
-        case Parsed::no: return invalid_argument("unknown part '" + part + "' in the problem text; known are b hq hkv sq skv d dv with a number, fp32 fp16 bf16, causal, window<left>:<right>, topleft, softcap, bias, alibi, sink");
-        case Parsed::malformed: return invalid_argument("malformed part '" + part + "' in the problem text");
-        case Parsed::yes: break;
+            case Parsed::no:
+                return invalid_argument("unknown part '" + part +
+                                        "' in the problem text; known are b hq hkv sq skv d dv with a number, fp32 fp16 bf16, causal, window<left>:<right>, "
+                                        "topleft, softcap, bias, alibi, sink");
+            case Parsed::malformed:
+                return invalid_argument("malformed part '" + part + "' in the problem text");
+            case Parsed::yes:
+                break;
         }
         if (!seen.insert(kind).second) return invalid_argument("part '" + part + "' repeats '" + kind + "' in the problem text");
     }
@@ -95,8 +100,10 @@ std::string to_text(const Problem& problem) {
     part("hq", problem.heads_q), part("hkv", problem.heads_kv), part("sq", problem.seq_q), part("skv", problem.seq_kv), part("d", problem.head_dim);
     if (problem.head_dim_v != problem.head_dim) part("dv", problem.head_dim_v);
     text += ',' + std::string(name(problem.dtype));
-    if (problem.causal()) text += ",causal";
-    else if (problem.window_left != -1 || problem.window_right != -1) text += ",window" + std::to_string(problem.window_left) + ':' + std::to_string(problem.window_right);
+    if (problem.causal())
+        text += ",causal";
+    else if (problem.window_left != -1 || problem.window_right != -1)
+        text += ",window" + std::to_string(problem.window_left) + ':' + std::to_string(problem.window_right);
     if (problem.alignment == Alignment::top_left) text += ",topleft";
     for (const FlagPart& flag : flag_parts)
         if (problem.*flag.member) text += ',' + std::string(flag.text);

@@ -28,6 +28,8 @@ struct ForwardParameters {
     int window_right;     // ... and after; "unbounded" is any number that reaches the ends
     int section_heads;    // work order: query heads whose keys and values share the cache
     int tiles;            // of queries, all heads
+    float* scores;          // attention_materialized only: [batch][heads_q][seq_q][seq_kv], contiguous
+    int phase;              // attention_materialized only: 0 scores, 1 softmax, 2 output
     unsigned* tiles_dealt;  // a counter, zero before and after every launch; not shared by concurrent launches
 };
 

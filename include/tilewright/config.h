@@ -19,6 +19,7 @@ struct Config {
     int turns = 0;       // 1: workers issue their matrix products in turn
     int packs_heads = 0; // 1: the query heads of a KV head share a tile
     int section_kb = 0;  // work order: heads walk together while their K and V fit in so much cache; 0: all heads
+    int dot16 = 0;       // CPU: 1: the processor's 16-bit dot products, which are faster than float on some and slower on others
     int persistent = 0;  // 1: as many blocks as fit the device, tiles dealt at run time; 0: one block a tile
 
     bool operator==(const Config&) const = default;

@@ -27,6 +27,10 @@ struct FloatLane {
     static TILEWRIGHT_DEVICE float gather(const Element* from, long long stride, int index, int count) {
         return kernel::to_float(from[min_of(index, count - 1) * stride]);
     }
+    // Stores to element `index` of a run of `count`, if it lies inside.
+    static TILEWRIGHT_DEVICE void scatter(float* to, int index, int count, float x) {
+        if (index < count) to[index] = x;
+    }
 };
 
 }  // namespace tilewright::kernel

@@ -8,6 +8,6 @@
 #define TILEWRIGHT_DEVICE __attribute__((device, always_inline)) inline
 #define TILEWRIGHT_UNROLL _Pragma("unroll")
 #else  // the CPU, and the host that shares plain data with the kernels
-#define TILEWRIGHT_DEVICE inline
+#define TILEWRIGHT_DEVICE inline __attribute__((always_inline))
 #define TILEWRIGHT_UNROLL
 #endif

@@ -1,0 +1,147 @@
+// Loads a kernel's shared library and runs its tiles over a thread pool.
+#include "backends/cpu/cpu_device.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/thread_pool.h"
+#include "backends/launch.h"
+#include "backends/registry.h"
+
+namespace tilewright {
+namespace {
+
+constexpr int64_t alignment = 256;
+
+using Entry = void(const kernel::ForwardParameters*, char*);
+
+struct Freed {
+    void operator()(char* address) const { std::free(address); }
+};
+using Memory = std::unique_ptr<char, Freed>;
+
+Memory allocate_bytes(int64_t bytes) {
+    return Memory(static_cast<char*>(std::aligned_alloc(alignment, static_cast<size_t>((bytes + alignment) / alignment * alignment))));
+}
+
+class CpuKernel : public Kernel {
+public:
+    CpuKernel(void* library, Entry* start, const KernelSpec& compiled_for, int64_t bytes)
+        : spec(compiled_for), entry(start), scratch_bytes((bytes + alignment) / alignment * alignment), library_(library) {}
+    ~CpuKernel() override { dlclose(library_); }
+    CpuKernel(const CpuKernel&) = delete;
+    CpuKernel& operator=(const CpuKernel&) = delete;
+
+    KernelSpec spec;
+    Entry* entry;
+    int64_t scratch_bytes;  // of one thread
+
+private:
+    void* library_;
+};
+
+class CpuDevice : public Device {
+public:
+    CpuDevice(DeviceInfo info, int threads) : info_(std::move(info)), pool_(threads) {}
+    const DeviceInfo& info() const override { return info_; }
+
+    Result<void*> allocate(int64_t bytes) override {
+        if (void* address = allocate_bytes(bytes).release()) return address;
+        return Status(StatusCode::unavailable, "no memory for " + std::to_string(bytes) + " bytes");
+    }
+    Status free(void* address) override {
+        std::free(address);
+        return {};
+    }
+    Status copy_to_device(void* to, const void* from, int64_t bytes) override { return copy(to, from, bytes); }
+    Status copy_to_host(void* to, const void* from, int64_t bytes) override { return copy(to, from, bytes); }
+    Status fill(void* to, unsigned char value, int64_t bytes) override {
+        if (bytes > 0) std::memset(to, value, static_cast<size_t>(bytes));
+        return {};
+    }
+
+    Result<std::unique_ptr<Kernel>> load(const CodeObject& object, const KernelSpec& spec, const KernelSource& source) override {
+        int file = memfd_create("tilewright-kernel", MFD_CLOEXEC);
+        if (file < 0) return Status(StatusCode::unavailable, std::string("no memory file for a kernel: ") + std::strerror(errno));
+        for (size_t done = 0; done < object.bytes.size();) {
+            ssize_t written = write(file, object.bytes.data() + done, object.bytes.size() - done);
+            if (written <= 0) {
+                close(file);
+                return Status(StatusCode::unavailable, std::string("a kernel could not be written to memory: ") + std::strerror(errno));
+            }
+            done += static_cast<size_t>(written);
+        }
+        void* library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+        close(file);
+        if (!library) return Status(StatusCode::runtime, std::string("a kernel could not be loaded: ") + dlerror());
+        auto* entry = reinterpret_cast<Entry*>(dlsym(library, source.entry.c_str()));
+        if (!entry) {
+            dlclose(library);
+            return Status(StatusCode::runtime, "a kernel has no entry point " + source.entry);
+        }
+        return std::unique_ptr<Kernel>(std::make_unique<CpuKernel>(library, entry, spec, source.shared_bytes));
+    }
+
+    Status launch(Kernel& kernel, const kernel::ForwardParameters& given, void*) override {
+        auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
+        kernel::ForwardParameters parameters = given;
+        fill_work_order(cpu_kernel.spec, parameters);
+        if (parameters.tiles == 0) return {};
+        int threads = std::min(pool_.threads(), parameters.tiles);
+        // One piece per thread of one allocation: thread-local scratch would outlive the launch.
+        Memory scratch = allocate_bytes(cpu_kernel.scratch_bytes * threads);
+        if (!scratch) return {StatusCode::unavailable, "no memory for " + std::to_string(threads) + " threads' scratch"};
+        int phases = cpu_kernel.spec.kind == KernelKind::attention_materialized ? 3 : 1;
+        for (parameters.phase = 0; parameters.phase < phases; ++parameters.phase) {
+            unsigned tiles_dealt = 0;
+            parameters.tiles_dealt = &tiles_dealt;
+            pool_.run(threads, [&](int thread) { cpu_kernel.entry(&parameters, scratch.get() + thread * cpu_kernel.scratch_bytes); });
+        }
+        return {};
+    }
+    Status synchronize() override { return {}; }
+
+    Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) override {
+        std::vector<double> times;
+        for (int i = 0; i < launches; ++i) {
+            if (before) TILEWRIGHT_RETURN_IF_ERROR(before());
+            auto start = std::chrono::steady_clock::now();
+            TILEWRIGHT_RETURN_IF_ERROR(launch());
+            times.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+        }
+        return times;
+    }
+    Result<int> resident_blocks(Kernel&) override {
+        return Status(StatusCode::unsupported, "a CPU core runs one tile at a time; there is no occupancy to ask for");
+    }
+
+private:
+    static Status copy(void* to, const void* from, int64_t bytes) {
+        if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+        return {};
+    }
+    DeviceInfo info_;
+    ThreadPool pool_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_cpu(int threads) {
+    if (const char* chosen = std::getenv("TILEWRIGHT_CPU_THREADS"); threads == 0 && chosen) {
+        threads = std::atoi(chosen);
+        if (threads < 1) return invalid_argument(std::string("TILEWRIGHT_CPU_THREADS is '") + chosen + "'; it must be a number from 1 on");
+    }
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<DeviceInfo> devices, cpu_backend().devices());
+    DeviceInfo info = devices.at(0);
+    if (threads == 0) threads = info.arch.units;
+    info.arch.units = threads;
+    return std::unique_ptr<Device>(std::make_unique<CpuDevice>(std::move(info), threads));
+}
+
+}  // namespace tilewright
