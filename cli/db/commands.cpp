@@ -1,0 +1,34 @@
+// The table of `tilewright db` and what its commands share.
+#include "cli/db/commands.h"
+
+#include "tilewright/tuning.h"
+
+namespace tilewright::cli {
+namespace {
+
+constexpr Command table[] = {
+    {"info", "what a database holds, or which databases lookups use", db_info},
+};
+
+}  // namespace
+
+std::span<const Command> db_commands() { return table; }
+
+Result<std::string> database_argument(const std::vector<std::string>& files) {
+    if (files.size() > 1) return invalid_argument("one database file is wanted, not " + std::to_string(files.size()));
+    if (!files.empty()) return files.front();
+    const std::string path = user_database_path();
+    if (path.empty()) return invalid_argument("no file is given, and neither TILEWRIGHT_DB nor HOME says where the user database is");
+    return path;
+}
+
+std::string utc(int64_t seconds) {
+    if (seconds == 0) return "never";
+    const auto time = static_cast<std::time_t>(seconds);
+    std::tm parts{};
+    char text[32];
+    if (!gmtime_r(&time, &parts) || std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) return std::to_string(seconds);
+    return text;
+}
+
+}  // namespace tilewright::cli
