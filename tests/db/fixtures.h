@@ -1,6 +1,7 @@
 // Problems, devices and measurements that the database's tests share.
 #pragma once
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <string>
 
@@ -66,6 +67,16 @@ protected:
     }
 
     static Status open_status(const std::string& path, StoreMode mode) { return Store::open(path, mode).status(); }
+
+    // Runs SQL as another program would.
+    static void change(const std::string& path, const std::string& sql) {
+        sqlite3* handle = nullptr;
+        ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+        char* message = nullptr;
+        EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, &message), SQLITE_OK) << message;
+        sqlite3_free(message);
+        EXPECT_EQ(sqlite3_close(handle), SQLITE_OK);
+    }
 
 private:
     Result<ScratchDirectory> folder_ = ScratchDirectory::create();
