@@ -49,12 +49,14 @@ constexpr int sm90_shared_bytes(const NvidiaTile& t) {
 // What the block is launched with, and how the loading warpgroup's share is dealt out. All together may not exceed what
 // was launched, or they wait for ever, although the multiprocessor has the registers.
 constexpr int sm90_registers_launched(int workers, int blocks) { return min_of(255, nvidia_registers_per_unit / (128 * (workers + 1) * blocks) / 8 * 8); }
-constexpr int sm90_registers_loading(int workers) { return workers < 3 ? 24 : 32; }
+constexpr int sm90_registers_loading(int workers) { return workers < 3 ? 40 : 32; }
 constexpr bool sm90_moves_registers(int workers, int blocks) { return workers > 1 || blocks > 1; }
 constexpr int sm90_register_limit(int workers, int blocks) {
     int launched = sm90_registers_launched(workers, blocks);
     return sm90_moves_registers(workers, blocks) ? min_of(240, (launched * (workers + 1) - sm90_registers_loading(workers)) / workers / 8 * 8) : launched;
 }
+// The assembler wants all operands of one instruction in the registers that the block was launched with.
+constexpr int sm90_operand_registers(const NvidiaTile& t) { return max_of(t.block_kv, round_up(t.head_dim_v, 8)) / 2 + 26; }
 // Output, scores, rounded scores where both live at once, and what addresses and maxima take.
 constexpr int sm90_register_estimate(const NvidiaTile& t) {
     return round_up(t.head_dim_v, 8) / 2 + t.block_kv / 2 + (t.overlapped ? t.block_kv / 4 : 0) + 32;

@@ -85,6 +85,9 @@ Result<FamilyText> sm90_text(const KernelSpec& spec, const Arch& arch) {
     if (tile.head_dim % 8 || tile.head_dim_v % 8) return refuse("head_dim", tile.head_dim % 8 ? tile.head_dim : tile.head_dim_v, "aligned rows have a multiple of 8 columns");
     if (c.stages > kernel::sm90_most_stages) return refuse("stages", c.stages, "there are barriers for " + std::to_string(kernel::sm90_most_stages));
     if (c.turns && c.workers == 1) return refuse("turns", c.turns, "one warpgroup has nobody to take turns with: it must be 0");
+    if (int launched = kernel::sm90_registers_launched(c.workers, c.blocks), operands = sm90_operand_registers(tile); operands > launched)
+        return refuse("registers of one matrix instruction", operands, "a thread of " + std::to_string(c.blocks) + " blocks of " + std::to_string(sm90_threads(tile)) +
+                                                                           " threads each starts with " + std::to_string(launched));
     TILEWRIGHT_RETURN_IF_ERROR(
         check_limits(spec, arch, sm90_threads(tile), sm90_shared_bytes(tile), sm90_register_estimate(tile), kernel::sm90_register_limit(c.workers, c.blocks)));
     FamilyText text;
