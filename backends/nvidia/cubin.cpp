@@ -10,7 +10,7 @@ namespace tilewright::nvidia {
 namespace {
 
 // Attributes of .nv.info sections: a byte for the format, a byte for the attribute, two bytes of value or size.
-enum : int { format_sized = 4, attribute_parameters = 0x0a, attribute_frame = 0x11, attribute_registers = 0x2f };
+enum : int { format_sized = 4, attribute_frame = 0x11, attribute_parameter = 0x17, attribute_registers = 0x2f };
 constexpr int elf_machine_cuda = 190;
 constexpr int64_t shared_reserved_in_section = 1024;  // sm_90 and later: counted in .nv.shared.*, not the kernel's own
 
@@ -127,8 +127,8 @@ Result<CubinKernel> read_kernel(const File& file, std::string_view name, std::st
         if (attribute == attribute_frame) kernel.local_bytes = *value;
     }));
     if (!counted) return broken("no register count for " + kernel.name);
-    TILEWRIGHT_RETURN_IF_ERROR(for_each_attribute(own->bytes, [&](int attribute, std::string_view payload) {  // symbol, 16-bit offset, 16-bit size
-        if (auto size = read<uint16_t>(payload, 6); size && attribute == attribute_parameters) kernel.parameter_bytes = *size;
+    TILEWRIGHT_RETURN_IF_ERROR(for_each_attribute(own->bytes, [&](int attribute, std::string_view payload) {  // one parameter: its index, place, and from bit 18 of a third word on its size
+        if (auto word = read<uint32_t>(payload, 8); word && attribute == attribute_parameter) kernel.parameter_bytes += *word >> 18;
     }));
     if (const Section* shared = file.find(".nv.shared.", name)) {
         kernel.shared_bytes = shared->size;

@@ -17,7 +17,7 @@ struct CubinKernel {
     int registers = 0;            // per lane, at entry
     int64_t shared_bytes = 0;     // static, without what the driver reserves in every block
     int64_t local_bytes = 0;      // stack frame of a lane
-    int parameter_bytes = 0;      // of all parameters
+    int parameter_bytes = 0;      // of all parameters, without what aligns them
     std::vector<std::pair<std::string, int>> instructions;  // static counts of the groups in opcodes(), zeros left out
 };
 

@@ -1,0 +1,184 @@
+// The device: every call makes the primary context current for its own duration.
+#include "backends/nvidia/nvidia_device.h"
+
+#include <algorithm>
+
+#include "backends/launch.h"
+#include "backends/nvidia/device_arch.h"
+#include "backends/nvidia/nvidia_kernel.h"
+#include "backends/nvidia/tensor_maps.h"
+#include "backends/nvidia/tile_counters.h"
+
+namespace tilewright::nvidia {
+namespace {
+
+DevicePointer pointer(const void* address) { return reinterpret_cast<uintptr_t>(address); }
+
+Status check_size(int64_t bytes) {
+    return bytes < 0 ? invalid_argument("a size is " + std::to_string(bytes) + " bytes; it must be from 0 on") : Status();
+}
+
+// Events that are destroyed on every way out.
+class Events {
+public:
+    explicit Events(const Driver& driver) : driver_(driver) {}
+    ~Events() {
+        for (Event event : all_) (void)driver_.destroy_event(event).ok();  // only a lost context refuses
+    }
+    Result<Event> record_on_default_stream() {
+        Event event = nullptr;
+        TILEWRIGHT_RETURN_IF_ERROR(driver_.create_event(&event, event_default));
+        all_.push_back(event);
+        TILEWRIGHT_RETURN_IF_ERROR(driver_.record(event, Stream()));
+        return event;
+    }
+
+private:
+    const Driver& driver_;
+    std::vector<Event> all_;
+};
+
+class NvidiaDevice : public Device {
+public:
+    NvidiaDevice(const Driver& driver, DeviceHandle handle, Context context, DeviceInfo info, int major, int minor)
+        : driver_(driver), handle_(handle), context_(context), info_(std::move(info)), major_(major), minor_(minor), counters_(driver), maps_(driver) {}
+    ~NvidiaDevice() override {
+        // What fails here fails because the context is lost, and its memory with it.
+        (void)with_context([&] { return counters_.release(); }).ok();
+        (void)driver_.release_primary(handle_).ok();
+    }
+    Status prepare() {
+        return with_context([&] { return counters_.reserve(); });
+    }
+    const DeviceInfo& info() const override { return info_; }
+
+    Result<void*> allocate(int64_t bytes) override {
+        TILEWRIGHT_RETURN_IF_ERROR(check_size(bytes));
+        DevicePointer address = 0;
+        TILEWRIGHT_RETURN_IF_ERROR(with_context([&] { return driver_.allocate(&address, (size_t)std::max<int64_t>(bytes, 1)); }));
+        return reinterpret_cast<void*>(address);
+    }
+    Status free(void* address) override {
+        return with_context([&] { return driver_.free(pointer(address)); });
+    }
+    Status copy_to_device(void* to, const void* from, int64_t bytes) override {
+        TILEWRIGHT_RETURN_IF_ERROR(check_size(bytes));
+        return with_context([&]() -> Status {
+            TILEWRIGHT_RETURN_IF_ERROR(driver_.copy_to_device(pointer(to), from, (size_t)bytes));
+            return driver_.synchronize_stream(Stream());  // from pageable memory the last piece may still be on its way
+        });
+    }
+    Status copy_to_host(void* to, const void* from, int64_t bytes) override {
+        TILEWRIGHT_RETURN_IF_ERROR(check_size(bytes));
+        return with_context([&] { return driver_.copy_to_host(to, pointer(from), (size_t)bytes); });
+    }
+    Status fill(void* to, unsigned char value, int64_t bytes) override {
+        TILEWRIGHT_RETURN_IF_ERROR(check_size(bytes));
+        return with_context([&] { return driver_.fill(pointer(to), value, (size_t)bytes, Stream()); });
+    }
+
+    Result<std::unique_ptr<Kernel>> load(const CodeObject& object, const KernelSpec& spec, const KernelSource& source) override {
+        TILEWRIGHT_RETURN_IF_ERROR(check_runs_on(object.arch, major_, minor_));
+        auto kernel = std::make_unique<NvidiaKernel>(driver_, context_, spec, source);
+        TILEWRIGHT_RETURN_IF_ERROR(with_context([&] { return in_relaxed_capture_mode(driver_, [&] { return kernel->load(object, info_.arch); }); }));
+        return std::unique_ptr<Kernel>(std::move(kernel));
+    }
+    Status launch(Kernel& kernel, const kernel::ForwardParameters& given, void* stream) override {
+        auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
+        kernel::ForwardParameters parameters = given;
+        fill_work_order(nvidia_kernel.spec, parameters);
+        if (parameters.tiles == 0) return {};
+        TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(parameters));
+        return with_context([&] { return launch_in_context(nvidia_kernel, parameters, static_cast<Stream>(stream)); });
+    }
+    Status synchronize() override {
+        return with_context([&] { return driver_.synchronize(); });
+    }
+    Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) override;
+    Result<int> resident_blocks(Kernel& kernel) override { return static_cast<NvidiaKernel&>(kernel).resident_blocks; }
+
+private:
+    template <class Body>
+    Status with_context(Body&& body) {
+        return in_context(driver_, context_, std::forward<Body>(body));
+    }
+    Status launch_in_context(const NvidiaKernel& kernel, kernel::ForwardParameters& parameters, Stream stream);
+    Status make_maps(const NvidiaKernel& kernel, kernel::Sm90Arguments& arguments);
+
+    const Driver& driver_;
+    const DeviceHandle handle_;
+    const Context context_;
+    const DeviceInfo info_;
+    const int major_, minor_;
+    TileCounters counters_;
+    TensorMaps maps_;
+};
+
+Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90Arguments& arguments) {
+    const kernel::ForwardParameters& p = arguments.parameters;
+    const Config& config = kernel.spec.config;
+    DType dtype = kernel.spec.problem.dtype;
+    int columns = (int)kernel.spec.problem.head_dim, value_columns = (int)kernel.spec.problem.head_dim_v;
+    auto shape = [&](const kernel::Strides& strides, int width, int rows, int heads, int box) { return kernel::tensor_map_shape(strides, width, rows, heads, p.batch, box); };
+    const void* key = p.seq_kv > 0 ? p.key : p.query;  // without keys neither is read
+    const void* value = p.seq_kv > 0 ? p.value : p.query;
+    TILEWRIGHT_RETURN_IF_ERROR(maps_.get("query", p.query, dtype, shape(p.query_strides, columns, p.seq_q, p.heads_q, config.block_q), arguments.query));
+    TILEWRIGHT_RETURN_IF_ERROR(maps_.get("key", key, dtype, shape(p.key_strides, columns, p.seq_kv, p.heads_kv, config.block_kv), arguments.key));
+    return maps_.get("value", value, dtype, shape(p.value_strides, value_columns, p.seq_kv, p.heads_kv, config.block_kv), arguments.value);
+}
+
+Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::ForwardParameters& parameters, Stream stream) {
+    bool persistent = kernel.spec.config.persistent;
+    if (persistent) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(parameters.tiles_dealt, counters_.counter(stream));
+    }
+    kernel::Sm90Arguments arguments;
+    arguments.parameters = parameters;
+    if (kernel.takes_maps) TILEWRIGHT_RETURN_IF_ERROR(make_maps(kernel, arguments));
+    void* argument = kernel.takes_maps ? static_cast<void*>(&arguments) : static_cast<void*>(&arguments.parameters);
+    int64_t most_blocks = persistent ? int64_t{info_.arch.units} * kernel.resident_blocks : parameters.tiles;
+    unsigned grid = (unsigned)std::min<int64_t>(parameters.tiles, most_blocks);
+    return driver_.launch(kernel.function, grid, 1u, 1u, kernel.threads, 1u, 1u, kernel.shared_bytes, stream, &argument, (void**)nullptr);
+}
+
+Result<std::vector<double>> NvidiaDevice::time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) {
+    std::vector<double> times;
+    Status status = with_context([&]() -> Status {
+        Events events(driver_);
+        std::vector<std::pair<Event, Event>> spans;
+        for (int i = 0; i < launches; ++i) {
+            if (before) TILEWRIGHT_RETURN_IF_ERROR(before());
+            TILEWRIGHT_ASSIGN_OR_RETURN(Event start, events.record_on_default_stream());
+            TILEWRIGHT_RETURN_IF_ERROR(launch());
+            TILEWRIGHT_ASSIGN_OR_RETURN(Event end, events.record_on_default_stream());
+            spans.push_back({start, end});
+        }
+        for (auto [start, end] : spans) {
+            float milliseconds = 0;
+            TILEWRIGHT_RETURN_IF_ERROR(driver_.synchronize_event(end));
+            TILEWRIGHT_RETURN_IF_ERROR(driver_.elapsed_ms(&milliseconds, start, end));
+            times.push_back(1e3 * milliseconds);
+        }
+        return {};
+    });
+    if (!status.ok()) return status;
+    return times;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_device(const Driver& driver, int index) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceInfo info, describe_device(driver, index));
+    DeviceHandle handle = 0;
+    int major = 0, minor = 0;
+    Context context = nullptr;
+    TILEWRIGHT_RETURN_IF_ERROR(driver.device_get(&handle, index));
+    TILEWRIGHT_RETURN_IF_ERROR(driver.device_attribute(&major, attribute::compute_major, handle));
+    TILEWRIGHT_RETURN_IF_ERROR(driver.device_attribute(&minor, attribute::compute_minor, handle));
+    TILEWRIGHT_RETURN_IF_ERROR(driver.retain_primary(&context, handle));
+    auto device = std::make_unique<NvidiaDevice>(driver, handle, context, std::move(info), major, minor);
+    TILEWRIGHT_RETURN_IF_ERROR(device->prepare());
+    return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace tilewright::nvidia
