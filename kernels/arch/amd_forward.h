@@ -62,8 +62,16 @@ struct Forward : Lane {
         Vector d[strips][N / side];
 
         TILEWRIGHT_DEVICE Reference<Vector> at(int r, int c) { return {d[At::strip(r)][At::tile(c)], At::element(r, c)}; }
-        static TILEWRIGHT_DEVICE int row(int r) { return first_row() + At::row(lane(), r); }
-        static TILEWRIGHT_DEVICE int column(int c) { return At::column(lane(), c); }
+        static TILEWRIGHT_DEVICE int row(int r) {
+            int x = thread();
+            TILEWRIGHT_FORGET(x);
+            return x / wave * (strips * side) + At::row(x % wave, r);
+        }
+        static TILEWRIGHT_DEVICE int column(int c) {
+            int x = thread();
+            TILEWRIGHT_FORGET(x);
+            return At::column(x % wave, c);
+        }
         static TILEWRIGHT_DEVICE bool leads_row() { return At::leads_row(lane()); }
         TILEWRIGHT_DEVICE void clear() {
             TILEWRIGHT_UNROLL for (int r = 0; r < strips; ++r)

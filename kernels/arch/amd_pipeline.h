@@ -1,4 +1,4 @@
-// K and V of a query tile, tile by tile: global memory -> registers, one tile ahead -> LDS. Values are transposed on the way.
+// K and V of a query tile, tile by tile: global memory -> registers, ahead of their use -> LDS. Values are transposed on the way.
 #pragma once
 #include "amd.h"
 
@@ -29,6 +29,10 @@ struct Pipeline {
     static constexpr int span = min_of(8, power_of_two_from(value_pieces)), quads = block_kv / 4, quads_at_once = threads / span;
     static constexpr int panels = (value_pieces + span - 1) / span, value_loads = (quads * panels + quads_at_once - 1) / quads_at_once;
 
+    // One buffer: values are loaded while scores are computed and keys while the output is, so that only one of the two is in
+    // registers. Overlapped, or with two buffers, both are loaded a tile ahead; two buffers need one barrier a tile, or two.
+    static constexpr bool alternating = stages == 1 && !Config::overlapped, together = stages == 2 && !Config::overlapped;
+
     const ForwardParameters& p;
     const Tile<Config>& tile;
     char* shared;
@@ -43,26 +47,28 @@ struct Pipeline {
           value(row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, Arch::key_at(value_position())) + value_piece_at() * 8),
           key_begin(tile.visible_begin(0)),
           key_end(tile.visible_end(tile.rows() - 1)), next_keys(tile.kv_end - 1), next_values(tile.kv_end - 1) {
-        fetch_keys<false>(), fetch_values<false>();
+        fetch_keys();
+        if constexpr (!alternating) fetch_values();
     }
 
     TILEWRIGHT_DEVICE const char* keys() {  // [block_kv][key_dim]
         if constexpr (stages == 1 && Config::overlapped) barrier();  // everyone has read the last
         if constexpr (stages == 2) buffer ^= 1;
         write_keys(key_buffer());
-        if constexpr (stages == 2 && !Config::overlapped) value_buffer ^= 1, write_values(values_at());
+        if constexpr (together) value_buffer ^= 1, write_values(values_at());
         barrier();
-        fetch_keys<whole_after_last>();
-        if constexpr (stages == 2 && !Config::overlapped) fetch_values<whole_after_last>();
+        if constexpr (!alternating) fetch_keys();
+        if constexpr (!Config::overlapped) fetch_values();
         return key_buffer();
     }
     TILEWRIGHT_DEVICE const char* values() {  // V^T: [value_dim][block_kv], keys in the order of Arch::key_at
-        if constexpr (stages == 2 && !Config::overlapped) return values_at();
+        if constexpr (together) return values_at();
         if constexpr (stages == 1 && Config::overlapped) barrier();
         if constexpr (stages == 2) value_buffer ^= 1;
         write_values(values_at());
         barrier();
-        fetch_values<whole_after_last>();
+        if constexpr (alternating) fetch_keys();
+        else fetch_values();
         return values_at();
     }
     TILEWRIGHT_DEVICE typename Arch::Query query() const { return typename Arch::Query(*this); }
@@ -88,17 +94,16 @@ private:
     TILEWRIGHT_DEVICE char* values_at() const { return shared + stages * key_bytes + value_buffer * value_bytes; }
 
     TILEWRIGHT_DEVICE bool is_seen(int row) const { return row >= key_begin && row < key_end; }
-    // Only the last KV tile ends beyond key_end, and without a window none begins before key_begin.
-    static constexpr bool whole_after_last = Config::mask != Mask::window;
+    TILEWRIGHT_DEVICE bool all_seen(int first) const { return first >= key_begin && first + block_kv <= key_end; }
 
     static TILEWRIGHT_DEVICE int key_row() { return thread() / row_lanes; }
     static TILEWRIGHT_DEVICE int key_piece_at() { return thread() % row_lanes; }
     static TILEWRIGHT_DEVICE bool has_keys() {
         return (key_pieces == row_lanes || key_piece_at() < key_pieces) && (rows_at_once <= block_kv || key_row() < block_kv);
     }
-    template <bool whole>
     TILEWRIGHT_DEVICE void fetch_keys() {
-        if (next_keys >= tile.kv_begin) load_keys<whole>(next_keys * block_kv);
+        int first = next_keys * block_kv;
+        if (next_keys >= tile.kv_begin) all_seen(first) ? load_keys<true>(first) : load_keys<false>(first);
         --next_keys;
     }
     template <bool whole>
@@ -123,9 +128,9 @@ private:
     static TILEWRIGHT_DEVICE bool has_values(int n) {
         return (panels * span == value_pieces && value_loads * quads_at_once == quads * panels) || value_piece_at() + piece_step(n) < value_pieces;
     }
-    template <bool whole>
     TILEWRIGHT_DEVICE void fetch_values() {
-        if (next_values >= tile.kv_begin) load_values<whole>(next_values * block_kv);
+        int first = next_values * block_kv;
+        if (next_values >= tile.kv_begin) all_seen(first) ? load_values<true>(first) : load_values<false>(first);
         --next_values;
     }
     template <bool whole>

@@ -7,7 +7,14 @@
 #elif defined(__HIP__)
 #define TILEWRIGHT_DEVICE __attribute__((device, always_inline)) inline
 #define TILEWRIGHT_UNROLL _Pragma("unroll")
+#define TILEWRIGHT_FORGET(x) asm("" : "+v"(x))
 #else  // the CPU, and the host that shares plain data with the kernels
 #define TILEWRIGHT_DEVICE inline __attribute__((always_inline))
 #define TILEWRIGHT_UNROLL
+#endif
+
+// AMD: the compiler forgets what the integer x came from, so that what follows from it is computed again where it is needed,
+// and not carried in registers from one end of the kernel to the other.
+#ifndef TILEWRIGHT_FORGET
+#define TILEWRIGHT_FORGET(x) (void)(x)
 #endif
