@@ -1,0 +1,188 @@
+// `tilewright bench`: tiled attention beside the standard baseline and, on the CPU, OpenBLAS's matrix product, in one run, in turns.
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "backends/cpu/cpu_device.h"
+#include "cli/cli.h"
+#include "cli/sgemm_peer.h"
+#include "model/space.h"
+#include "runtime/device_class.h"
+#include "runtime/kernels.h"
+#include "verify/check.h"
+#include "verify/device_workload.h"
+
+namespace tilewright::cli {
+namespace {
+
+// What the CPU backend's targets are stated for (docs/performance.md).
+constexpr const char* default_problems[] = {"forward:b1,hq8,hkv8,sq2048,skv2048,d64,fp32", "forward:b1,hq8,hkv8,sq2048,skv2048,d128,fp32",
+                                            "forward:b1,hq8,hkv8,sq2048,skv2048,d64,bf16", "forward:b1,hq8,hkv2,sq1024,skv1024,d64,fp32,causal",
+                                            "forward:b1,hq4,hkv4,sq4096,skv4096,d64,fp32"};
+
+struct Times {
+    std::vector<double> us;
+    double quantile(double q) const {
+        std::vector<double> sorted = us;
+        std::sort(sorted.begin(), sorted.end());
+        return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+    }
+    double median() const { return quantile(0.5); }
+    double spread() const { return (quantile(0.8) - quantile(0.2)) / median(); }
+};
+
+struct Row {
+    Problem problem;
+    LookupResult found;
+    Times tiled, standard;      // standard stays empty where the score matrix would be too large
+    std::vector<double> sgemm;  // GFLOP/s
+    double gflops(const Times& times) const { return useful_flops(problem) / times.median() * 1e-3; }
+};
+
+constexpr int64_t largest_matrix_bytes = int64_t{4} << 30;
+
+class Bench {
+public:
+    static Result<Bench> open(const std::string& id, int threads, const std::string& database, int repeats) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(Backend * backend, find_backend(id.substr(0, id.find(':'))));
+        bool is_cpu = std::string_view(backend->name()) == "cpu";
+        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, is_cpu ? open_cpu(threads) : open_device(id));
+        DatabaseOptions options;
+        options.user_path = database, options.log_misses = false;
+        options.hooks = lookup_hooks(device->info().arch);
+        Bench bench(*backend, std::move(device), TuningDatabase::open(std::move(options)), repeats);
+        if (is_cpu)
+            if (Result<SgemmPeer> peer = SgemmPeer::open(bench.device().info().arch.units); peer.ok()) bench.peer_ = *std::move(peer);
+        return bench;
+    }
+    Device& device() { return *device_; }
+    std::optional<SgemmPeer>& peer() { return peer_; }
+
+    Result<Row> run(const Problem& problem) {
+        Row row{problem, database_.lookup(problem, database_.device(device_class(device_->info()))), {}, {}, {}};
+        TILEWRIGHT_ASSIGN_OR_RETURN(PreparedCheck prepared, prepare_check(problem, {.max_rows = 64}));
+        KernelSpec spec = spec_for(prepared.workload, row.found.config);
+        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * tiled, verified(spec, prepared));
+        TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload data, DeviceWorkload::upload(*device_, prepared.workload));
+        int64_t matrix_bytes = problem.batch * problem.heads_q * problem.seq_q * problem.seq_kv * 4;
+        Kernel* standard = nullptr;
+        kernel::ForwardParameters with_scores = data.parameters();
+        if (matrix_bytes <= largest_matrix_bytes) {
+            spec.kind = KernelKind::attention_materialized;
+            spec.config.packs_heads = 0;
+            Result<Kernel*> kernel = kernels_->get(spec);
+            if (kernel.ok()) standard = *kernel;
+        }
+        void* scores = nullptr;
+        if (standard) {
+            TILEWRIGHT_ASSIGN_OR_RETURN(scores, device_->allocate(matrix_bytes));
+            with_scores.scores = static_cast<float*>(scores);
+        }
+        Status timed = time_in_turns(row, *tiled, data.parameters(), standard, with_scores);
+        if (scores) (void)device_->free(scores).ok();
+        if (!timed.ok()) return timed;
+        return row;
+    }
+
+private:
+    Bench(Backend& backend, std::unique_ptr<Device> device, TuningDatabase database, int repeats)
+        : device_(std::move(device)), database_(std::move(database)), kernels_(std::make_unique<Kernels>(backend, *device_, true)), repeats_(repeats) {}
+
+    // Nothing is timed before it is verified.
+    Result<Kernel*> verified(const KernelSpec& spec, const PreparedCheck& prepared) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, kernels_->get(spec));
+        TILEWRIGHT_ASSIGN_OR_RETURN(CheckReport report, check(*device_, *kernel, prepared));
+        if (!report.passed) return Status(StatusCode::internal, "wrong result of " + to_json(spec.config) + ": " + report.failure);
+        return kernel;
+    }
+
+    // One of each after the other, so that a drifting clock meets all alike.
+    Status time_in_turns(Row& row, Kernel& tiled, const kernel::ForwardParameters& parameters, Kernel* standard, const kernel::ForwardParameters& with_scores) {
+        auto time = [&](Kernel& kernel, const kernel::ForwardParameters& p, Times& times) -> Status {
+            TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<double> us, device_->time_us(1, {}, [&] { return device_->launch(kernel, p, nullptr); }));
+            times.us.push_back(us.at(0));
+            return {};
+        };
+        Times warm_up;
+        for (int i = 0; i < 2; ++i) TILEWRIGHT_RETURN_IF_ERROR(time(tiled, parameters, warm_up));
+        if (peer_) peer_->run();
+        for (int i = 0; i < repeats_; ++i) {
+            TILEWRIGHT_RETURN_IF_ERROR(time(tiled, parameters, row.tiled));
+            if (standard) TILEWRIGHT_RETURN_IF_ERROR(time(*standard, with_scores, row.standard));
+            if (peer_) row.sgemm.push_back(peer_->run());
+        }
+        return {};
+    }
+
+    std::unique_ptr<Device> device_;
+    TuningDatabase database_;
+    std::unique_ptr<Kernels> kernels_;  // destroyed before the device
+    std::optional<SgemmPeer> peer_;
+    int repeats_;
+};
+
+nlohmann::json to_json_row(const Row& row) {
+    nlohmann::json json{{"problem", to_text(row.problem)},     {"config", nlohmann::json::parse(to_json(row.found.config))},
+                        {"found", name(row.found.provenance)}, {"median_us", row.tiled.median()},
+                        {"spread", row.tiled.spread()},        {"gflops", row.gflops(row.tiled)}};
+    if (!row.standard.us.empty())
+        json["standard_median_us"] = row.standard.median(), json["standard_spread"] = row.standard.spread(),
+        json["speedup"] = row.standard.median() / row.tiled.median();
+    if (!row.sgemm.empty()) json["sgemm_gflops"] = Times{row.sgemm}.median(), json["of_sgemm"] = row.gflops(row.tiled) / Times{row.sgemm}.median();
+    return json;
+}
+
+void print_row(const Row& row) {
+    std::printf("%-58s %-9s %9.3f ms +-%3.0f%% %9.1f GFLOP/s", to_text(row.problem).c_str(), name(row.found.provenance), row.tiled.median() * 1e-3,
+                50 * row.tiled.spread(), row.gflops(row.tiled));
+    if (!row.standard.us.empty()) std::printf("  %5.2fx standard", row.standard.median() / row.tiled.median());
+    if (!row.sgemm.empty()) std::printf("  %3.0f%% of sgemm (%.1f)", 100 * row.gflops(row.tiled) / Times{row.sgemm}.median(), Times{row.sgemm}.median());
+    std::printf("\n");
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int bench_command(const Arguments& arguments) {
+    std::string device = "cpu:0", database;
+    int repeats = 9, threads = 0;
+    ProblemOptions problem_options;
+    CommandLine line("bench", "times tiled attention beside the standard baseline and the machine's matrix product");
+    problem_options.add_to(line);
+    line.option("device", &device, "ID", "where to run").option("threads", &threads, "N", "CPU: threads that compute; 0: all processors");
+    line.option("db", &database, "FILE", "tuning database to look configs up in").option("repeats", &repeats, "N", "timed runs of each");
+    line.example("tilewright bench").example("tilewright bench --problem forward:hq8,sq4096,d64,bf16,causal --db t.db");
+    if (std::optional<int> exit = line.parse(arguments)) return *exit;
+    if (repeats < 1) return fail("bench", "repeats is " + std::to_string(repeats) + "; it must be at least 1");
+    std::vector<Problem> problems;
+    if (problem_options.given()) {
+        Result<Problem> problem = problem_options.problem();
+        if (!problem.ok()) return fail("bench", problem.status());
+        problems.push_back(*problem);
+    } else {
+        for (const char* text : default_problems) problems.push_back(*parse_problem(text));
+    }
+    Result<Bench> bench = Bench::open(device, threads, database, repeats);
+    if (!bench.ok()) return fail("bench", bench.status());
+    nlohmann::json rows = nlohmann::json::array();
+    if (!line.json())
+        std::printf("%s, %d threads or units; medians of %d runs in turns%s%s\n", bench->device().info().name.c_str(), bench->device().info().arch.units,
+                    repeats, bench->peer() ? "; sgemm: OpenBLAS for " : "", bench->peer() ? bench->peer()->core().c_str() : "");
+    for (const Problem& problem : problems) {
+        Result<Row> row = bench->run(problem);
+        if (!row.ok()) return fail("bench", row.status());
+        if (line.json())
+            rows.push_back(to_json_row(*row));
+        else
+            print_row(*row);
+    }
+    if (line.json())
+        std::printf("%s\n",
+                    nlohmann::json{{"device", bench->device().info().name}, {"units", bench->device().info().arch.units}, {"repeats", repeats}, {"rows", rows}}
+                        .dump()
+                        .c_str());
+    return exit_success;
+}
+
+}  // namespace tilewright::cli

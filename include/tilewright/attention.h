@@ -1,0 +1,85 @@
+// Attention calls: exact attention on a device, with the config that the tuning databases know to be the fastest.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tilewright/problem.h"
+#include "tilewright/status.h"
+#include "tilewright/tuning.h"
+
+namespace tilewright {
+
+// A tensor [batch][head][row][column] in the device's memory, owned by the caller. Strides in elements, any value, 0
+// included; the last dimension must have stride 1.
+struct InputTensor {
+    const void* data = nullptr;
+    int64_t batch_stride = 0, head_stride = 0, row_stride = 0, column_stride = 1;
+};
+struct OutputTensor {
+    void* data = nullptr;
+    int64_t batch_stride = 0, head_stride = 0, row_stride = 0, column_stride = 1;
+};
+
+// Contiguous [batch][head][row][column].
+InputTensor dense(const void* data, int64_t heads, int64_t rows, int64_t columns);
+OutputTensor dense(void* data, int64_t heads, int64_t rows, int64_t columns);
+
+struct ForwardTensors {
+    InputTensor query;                   // [batch][heads_q][seq_q][head_dim], the problem's dtype, as are key, value, out and bias
+    InputTensor key;                     // [batch][heads_kv][seq_kv][head_dim]
+    InputTensor value;                   // [batch][heads_kv][seq_kv][head_dim_v]
+    OutputTensor out;                    // [batch][heads_q][seq_q][head_dim_v]; may not overlap an input
+    float* lse = nullptr;                // [batch][heads_q][seq_q], contiguous, natural logarithm; null: not wanted
+    InputTensor bias;                    // [batch][heads_q][seq_q][seq_kv], any strides, if the problem has one
+    const float* alibi_slope = nullptr;  // [heads_q], if the problem has ALiBi
+    const float* sink = nullptr;         // [heads_q], if the problem has sinks
+    std::optional<float> scale;          // of the scores; default 1 / sqrt(head_dim)
+    float softcap = 0;                   // positive, if the problem has one
+};
+
+struct AttentionOptions {
+    std::string device = "cpu:0";
+    int threads = 0;           // CPU: threads that compute; 0: all processors
+    DatabaseOptions database;  // `hooks` are replaced by the runtime's own
+    bool cache_code = true;    // keep compiled kernels in the user's cache directory
+};
+
+// A device with its tuning databases and compiled kernels. Safe to use from several threads; calls on the CPU run one
+// after another, calls on a GPU are asynchronous and ordered by their streams.
+class Attention {
+public:
+    // unavailable: no such device, driver or compiler; not_found: an unknown backend.
+    static Result<Attention> open(const AttentionOptions& options = {});
+    Attention(Attention&&) noexcept;
+    Attention& operator=(Attention&&) noexcept;
+    ~Attention();  // no call may be running
+
+    // out and lse of `problem` (docs/numerics.md says exactly what). The first call of a kind of problem compiles its kernel
+    // (see prepare()); later ones cost microseconds of the host. `stream` is the vendor's handle (hipStream_t, CUstream); null:
+    // the default one. invalid_argument names the value and the limit, and nothing is launched.
+    Status forward(const Problem& problem, const ForwardTensors& tensors, void* stream = nullptr);
+
+    // Compiles and loads what forward() will need for dense, aligned tensors of this problem.
+    Status prepare(const Problem& problem);
+
+    // The config that forward() takes for this problem, and how it was found.
+    LookupResult lookup(const Problem& problem) const;
+    const TuningDatabase& database() const;
+
+    // Waits for everything that was launched. Memory of the device, for callers that have no other way to get it.
+    Status synchronize();
+    Result<void*> allocate(int64_t bytes);
+    Status free(void* address);
+    Status copy_to_device(void* to, const void* from, int64_t bytes);
+    Status copy_to_host(void* to, const void* from, int64_t bytes);
+
+private:
+    struct State;
+    explicit Attention(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,130 @@
+// Attention calls: check what was given, ask for a config, find the kernel, launch.
+#include "tilewright/attention.h"
+
+#include "backends/cpu/cpu_device.h"
+#include "backends/launch.h"
+#include "runtime/device_class.h"
+#include "runtime/kernels.h"
+
+namespace tilewright {
+namespace {
+
+// A tensor as it is checked: sizes from the problem, where it lies from the caller.
+struct Extent {
+    const char* name;
+    const void* data;
+    int64_t batch_stride, head_stride, row_stride, column_stride;
+    int64_t batch, heads, rows, columns;
+    bool empty() const { return batch == 0 || heads == 0 || rows == 0 || columns == 0; }
+};
+template <class Tensor>
+Extent extent(const char* name, const Tensor& tensor, int64_t batch, int64_t heads, int64_t rows, int64_t columns) {
+    return {name, tensor.data, tensor.batch_stride, tensor.head_stride, tensor.row_stride, tensor.column_stride, batch, heads, rows, columns};
+}
+
+Status check_extent(const Extent& tensor) {
+    if (tensor.empty()) return {};
+    if (!tensor.data) return invalid_argument(std::string(tensor.name) + " is null, but the problem gives it elements");
+    if (tensor.columns > 1 && tensor.column_stride != 1)
+        return invalid_argument("the last stride of " + std::string(tensor.name) + " is " + std::to_string(tensor.column_stride) + "; it must be 1");
+    return {};
+}
+
+Status check_pointer(const char* name, const void* pointer, bool wanted) {
+    if (wanted == (pointer != nullptr)) return {};
+    return invalid_argument(std::string(name) + (wanted ? " is null, but the problem has one" : " is given, but the problem has none"));
+}
+
+bool is_aligned(const Extent& tensor, int64_t element_bytes) {
+    auto strides = tensor.batch_stride * (tensor.batch > 1) | tensor.head_stride * (tensor.heads > 1) | tensor.row_stride * (tensor.rows > 1);
+    return tensor.empty() ||
+           (reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0 && strides * element_bytes % 16 == 0 && tensor.columns * element_bytes % 16 == 0);
+}
+
+kernel::Strides strides_of(const Extent& tensor) { return {tensor.batch_stride, tensor.head_stride, tensor.row_stride}; }
+
+}  // namespace
+
+InputTensor dense(const void* data, int64_t heads, int64_t rows, int64_t columns) { return {data, heads * rows * columns, rows * columns, columns, 1}; }
+OutputTensor dense(void* data, int64_t heads, int64_t rows, int64_t columns) { return {data, heads * rows * columns, rows * columns, columns, 1}; }
+
+struct Attention::State {
+    State(Backend& backend, std::unique_ptr<Device> opened, TuningDatabase tuning, bool cache_code)
+        : device(std::move(opened)),
+          database(std::move(tuning)),
+          device_number(database.device(device_class(device->info()))),
+          kernels(backend, *device, cache_code) {}
+
+    Result<Kernel*> kernel_for(const Problem& problem, bool aligned, bool rescaled) {
+        return kernels.get({KernelKind::attention_forward, problem, database.lookup(problem, device_number).config, aligned, rescaled});
+    }
+
+    std::unique_ptr<Device> device;
+    TuningDatabase database;
+    int device_number;
+    Kernels kernels;  // before the device in destruction
+};
+
+Attention::Attention(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Attention::Attention(Attention&&) noexcept = default;
+Attention& Attention::operator=(Attention&&) noexcept = default;
+Attention::~Attention() = default;
+
+Result<Attention> Attention::open(const AttentionOptions& options) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(Backend * backend, find_backend(options.device.substr(0, options.device.find(':'))));
+    bool is_cpu = std::string_view(backend->name()) == "cpu";
+    if (options.threads < 0 || (options.threads > 0 && !is_cpu))
+        return invalid_argument("threads is " + std::to_string(options.threads) + "; it is for the CPU, from 0 (all processors) on");
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, is_cpu && options.threads > 0 ? open_cpu(options.threads) : open_device(options.device));
+    DatabaseOptions database = options.database;
+    database.hooks = lookup_hooks(device->info().arch);
+    return Attention(std::make_unique<State>(*backend, std::move(device), TuningDatabase::open(std::move(database)), options.cache_code));
+}
+
+Status Attention::forward(const Problem& problem, const ForwardTensors& t, void* stream) {
+    TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
+    if (problem.operation != Operation::forward) return {StatusCode::unsupported, "forward() computes forward problems, not " + to_text(problem)};
+    const Problem& p = problem;
+    const Extent tensors[] = {
+        extent("query", t.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", t.key, p.batch, p.heads_kv, p.seq_kv, p.head_dim),
+        extent("value", t.value, p.batch, p.heads_kv, p.seq_kv, p.head_dim_v), extent("out", t.out, p.batch, p.heads_q, p.seq_q, p.head_dim_v)};
+    bool aligned = true;
+    for (const Extent& tensor : tensors) {
+        TILEWRIGHT_RETURN_IF_ERROR(check_extent(tensor));
+        aligned = aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
+    }
+    bool rows = p.batch * p.seq_q > 0;
+    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("bias", t.bias.data, p.bias && rows && p.seq_kv > 0));
+    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("alibi_slope", t.alibi_slope, p.alibi && rows));
+    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("sink", t.sink, p.sink && rows));
+    if (p.softcap && !(t.softcap > 0)) return invalid_argument("softcap is " + std::to_string(t.softcap) + "; it must be positive");
+    if (!rows) return {};
+
+    float scale = t.scale.value_or(default_scale(p));
+    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, state_->kernel_for(p, aligned, !(scale > 0)));
+    kernel::ForwardParameters parameters = sized_parameters(p, scale, t.softcap);
+    parameters.query = t.query.data, parameters.key = t.key.data, parameters.value = t.value.data, parameters.out = t.out.data, parameters.lse = t.lse;
+    parameters.bias = t.bias.data, parameters.slope = t.alibi_slope, parameters.sink = t.sink;
+    parameters.query_strides = strides_of(tensors[0]), parameters.key_strides = strides_of(tensors[1]);
+    parameters.value_strides = strides_of(tensors[2]), parameters.out_strides = strides_of(tensors[3]);
+    parameters.bias_strides = {t.bias.batch_stride, t.bias.head_stride, t.bias.row_stride};
+    parameters.bias_column_stride = t.bias.column_stride;
+    return state_->device->launch(*kernel, parameters, stream);
+}
+
+Status Attention::prepare(const Problem& problem) {
+    TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
+    bool aligned = problem.head_dim * static_cast<int64_t>(size_of(problem.dtype)) % 16 == 0 &&
+                   problem.head_dim_v * static_cast<int64_t>(size_of(problem.dtype)) % 16 == 0;
+    return state_->kernel_for(problem, aligned, false).status();
+}
+
+LookupResult Attention::lookup(const Problem& problem) const { return state_->database.lookup(problem, state_->device_number); }
+const TuningDatabase& Attention::database() const { return state_->database; }
+Status Attention::synchronize() { return state_->device->synchronize(); }
+Result<void*> Attention::allocate(int64_t bytes) { return state_->device->allocate(bytes); }
+Status Attention::free(void* address) { return state_->device->free(address); }
+Status Attention::copy_to_device(void* to, const void* from, int64_t bytes) { return state_->device->copy_to_device(to, from, bytes); }
+Status Attention::copy_to_host(void* to, const void* from, int64_t bytes) { return state_->device->copy_to_host(to, from, bytes); }
+
+}  // namespace tilewright

@@ -1,1 +1,0 @@
-// Placeholder of the layer runtime; replaced by its first real file.
