@@ -61,7 +61,9 @@ public:
 
     Result<Row> run(const Problem& problem) {
         Row row{problem, database_.lookup(problem, database_.device(device_class(device_->info()))), {}, {}, {}};
-        TILEWRIGHT_ASSIGN_OR_RETURN(PreparedCheck prepared, prepare_check(problem, {.max_rows = 64}));
+        CheckOptions options;
+        options.max_rows = 64;
+        TILEWRIGHT_ASSIGN_OR_RETURN(PreparedCheck prepared, prepare_check(problem, options));
         KernelSpec spec = spec_for(prepared.workload, row.found.config);
         TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * tiled, verified(spec, prepared));
         TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload data, DeviceWorkload::upload(*device_, prepared.workload));
