@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/launch.h"
+
 namespace tilewright {
 namespace {
 
@@ -50,20 +52,13 @@ Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w)
     auto address = [&](const Tensor& tensor) -> void* {
         return tensor.present() ? static_cast<unsigned char*>(on.buffers_[size_t(tensor.buffer)].get()) + tensor.offset : nullptr;
     };
-    const Problem& problem = w.problem;
     kernel::ForwardParameters& p = on.parameters_;
+    p = sized_parameters(w.problem, w.scale, w.softcap);
     p.query = address(w.query), p.key = address(w.key), p.value = address(w.value), p.bias = address(w.bias);
     p.out = address(w.out), p.lse = static_cast<float*>(address(w.lse));
     p.slope = static_cast<const float*>(address(w.slope)), p.sink = static_cast<const float*>(address(w.sink));
     p.query_strides = strides_of(w.query), p.key_strides = strides_of(w.key), p.value_strides = strides_of(w.value);
     p.out_strides = strides_of(w.out), p.bias_strides = strides_of(w.bias), p.bias_column_stride = w.bias.strides[3];
-    p.batch = int(problem.batch), p.heads_q = int(problem.heads_q), p.heads_kv = int(problem.heads_kv);
-    p.seq_q = int(problem.seq_q), p.seq_kv = int(problem.seq_kv);
-    p.scale = w.scale, p.softcap = w.softcap;
-    p.diagonal = problem.alignment == Alignment::bottom_right ? int(problem.seq_kv - problem.seq_q) : 0;
-    int64_t reach = problem.seq_q + problem.seq_kv;  // from any query past both ends of the keys
-    p.window_left = int(problem.window_left < 0 ? reach : std::min(problem.window_left, reach));
-    p.window_right = int(problem.window_right < 0 ? reach : std::min(problem.window_right, reach));
     return on;
 }
 

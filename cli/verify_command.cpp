@@ -1,0 +1,211 @@
+// tilewright verify: does a device compute what docs/numerics.md says?
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/cli.h"
+#include "model/space.h"
+#include "verify/cases.h"
+#include "verify/device_workload.h"
+#include "verify/suite.h"
+
+namespace tilewright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The model's choice, then few configs in which every value of every tunable occurs, both schedules and a maximum that never lags.
+std::vector<Config> covering_configs(const Arch& arch) {
+    Problem problem;
+    problem.batch = 2, problem.heads_q = 4, problem.heads_kv = 2, problem.seq_q = problem.seq_kv = 512, problem.window_right = 0;
+    Space space = search_space(problem, arch);
+    std::vector<Config> legal = enumerate(space), chosen{default_config(problem, arch)};
+    std::set<std::pair<size_t, int>> covered;  // (field, value)
+    auto uncovered = [&](const Config& config) {
+        int count = 0;
+        for (size_t f = 0; f < space.fields.size(); ++f) count += !covered.contains({f, config.*space.fields[f].member});
+        return count;
+    };
+    auto cover = [&](const Config& config) {
+        for (size_t f = 0; f < space.fields.size(); ++f) covered.insert({f, config.*space.fields[f].member});
+    };
+    cover(chosen[0]);
+    while (!legal.empty()) {
+        auto best = std::ranges::max_element(legal, {}, uncovered);
+        if (uncovered(*best) == 0) break;
+        chosen.push_back(*best);
+        cover(chosen.back());
+    }
+    Config other = chosen[0];
+    other.overlapped = !other.overlapped;
+    chosen.push_back(other);
+    other.slack = 0;
+    chosen.push_back(other);
+    return chosen;
+}
+
+struct Verified {
+    std::string device_id;
+    std::unique_ptr<Device> device;
+    Backend* backend = nullptr;
+};
+
+Result<Verified> open(const std::string& id) {
+    Verified on;
+    TILEWRIGHT_ASSIGN_OR_RETURN(on.backend, find_backend(id.substr(0, id.find(':'))));
+    TILEWRIGHT_ASSIGN_OR_RETURN(on.device, open_device(id));
+    on.device_id = on.device->info().id;
+    return on;
+}
+
+Json to_json(const Comparison& c) {
+    return {{"passed", c.passed}, {"max_error", c.error}, {"naive_max_error", c.naive_error}, {"bound", c.bound}, {"relative_error", c.relative_error}};
+}
+
+void print(const char* tensor, const Comparison& c) {
+    std::printf("  %-4s max error %.3g (bound %.3g; naive attention in the same type: %.3g), relative %.3g\n", tensor, c.error, c.bound, c.naive_error, c.relative_error);
+}
+
+int closing_line(int passed, int failed, int skipped) {
+    std::printf("%d passed, %d failed", passed, failed);
+    if (skipped) std::printf(", %d skipped (this device cannot run that config there)", skipped);
+    std::printf("\n");
+    return failed ? exit_no : exit_success;
+}
+
+// One problem under each config, on sampled rows, twice for equal bits.
+int verify_problem(Verified& on, const Problem& problem, const std::vector<Config>& configs, uint64_t seed, bool json) {
+    CompiledKernels kernels(*on.backend, *on.device);
+    CheckOptions options;
+    options.workload.seed = seed;
+    options.runs = 2;
+    Result<PreparedCheck> prepared = prepare_check(problem, options);
+    if (!prepared.ok()) return fail("verify", prepared.status());
+    int passed = 0, failed = 0;
+    Json results = Json::array();
+    for (const Config& config : configs) {
+        Result<Kernel*> kernel = kernels.kernel(spec_for(prepared->workload, config));
+        if (!kernel.ok() && kernel.status().code() != StatusCode::compile) return fail("verify", kernel.status());
+        Result<CheckReport> report = kernel.ok() ? check(*on.device, **kernel, *prepared) : Result<CheckReport>(kernel.status());
+        bool right = report.ok() && report->passed;
+        std::string failure = report.ok() ? report->failure : report.status().message();
+        ++(right ? passed : failed);
+        Json result = {{"config", Json::parse(tilewright::to_json(config))}, {"passed", right}};
+        if (!right) result["failure"] = failure;
+        if (report.ok()) result["out"] = to_json(report->out), result["lse"] = to_json(report->lse), result["rows"] = report->rows;
+        results.push_back(std::move(result));
+        if (json) continue;
+        std::printf("%s  %s\n  config %s\n", right ? "passed" : "failed", to_text(problem).c_str(), tilewright::to_json(config).c_str());
+        if (report.ok()) print("out", report->out), print("lse", report->lse);
+        if (!right) std::printf("  %s\n", failure.c_str());
+    }
+    if (!json) return closing_line(passed, failed, 0);
+    std::printf("%s\n", Json{{"device", on.device_id}, {"problem", to_text(problem)}, {"passed", passed}, {"failed", failed}, {"results", results}}.dump(2).c_str());
+    return failed ? exit_no : exit_success;
+}
+
+struct Count {
+    int passed = 0, failed = 0, skipped = 0;
+};
+
+int verify_suite(Verified& on, const SuiteOptions& options, bool json) {
+    CompiledKernels kernels(*on.backend, *on.device);
+    auto start = std::chrono::steady_clock::now();
+    std::string again = "tilewright verify --device " + on.device_id + " ";
+    size_t done = 0;
+    Result<SuiteReport> report = run_suite(*on.device, kernels, options, [&](const CaseResult& result) {
+        if (!json && ++done % 50 == 0) std::fprintf(stderr, "%zu cases done, %d kernels compiled\n", done, kernels.compiled());
+        if (json || result.outcome != Outcome::failed) return;
+        std::printf("failed  %s, %s: %s\n        %s%s\n", result.name.c_str(), name(result.dtype), result.message.c_str(), again.c_str(), result.arguments.c_str());
+        std::fflush(stdout);
+    });
+    if (!report.ok()) return fail("verify", report.status());
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+    std::map<std::string, Count> counts;
+    Json failures = Json::array();
+    for (const CaseResult& result : report->results) {
+        Count& count = counts[result.name.substr(0, result.name.find(':'))];
+        ++(result.outcome == Outcome::passed ? count.passed : result.outcome == Outcome::failed ? count.failed : count.skipped);
+        if (result.outcome == Outcome::failed)
+            failures.push_back({{"case", result.name}, {"dtype", name(result.dtype)}, {"config", Json::parse(tilewright::to_json(result.config))}, {"message", result.message}, {"repeat", again + result.arguments}});
+    }
+    Json cases = Json::array();
+    auto row = [&](const char* case_name, const char* rule) {
+        if (!counts.contains(case_name)) return;
+        const Count& count = counts[case_name];
+        if (json) cases.push_back({{"case", case_name}, {"rule", rule}, {"passed", count.passed}, {"failed", count.failed}, {"skipped", count.skipped}});
+        else std::printf("%-22s %4d passed %4d failed %4d skipped  %s\n", case_name, count.passed, count.failed, count.skipped, rule);
+    };
+    for (const Case& one : all_cases()) row(one.name, one.rule);
+    row("random", "random shapes, masks, variants and layouts, by seed");
+    int passed = report->count(Outcome::passed), failed = report->count(Outcome::failed), skipped = report->count(Outcome::skipped);
+    if (!json) {
+        std::printf("%s: %zu configs, %d kernels, seed %llu, %.0f s\n", on.device->info().name.c_str(), options.configs.size(), kernels.compiled(), (unsigned long long)options.seed, seconds);
+        return closing_line(passed, failed, skipped);
+    }
+    std::printf("%s\n", Json{{"device", on.device_id}, {"seed", options.seed}, {"configs", options.configs.size()}, {"kernels", kernels.compiled()}, {"seconds", seconds},
+                             {"passed", passed}, {"failed", failed}, {"skipped", skipped}, {"cases", cases}, {"failures", failures}}.dump(2).c_str());
+    return failed ? exit_no : exit_success;
+}
+
+}  // namespace
+
+int verify_command(const Arguments& arguments) {
+    std::string device = "cpu:0", dtype, only;
+    std::vector<std::string> config_texts;
+    bool all = false;
+    int64_t seed = 1;
+    int random_problems = -1;
+    ProblemOptions problem_options;
+    CommandLine line("verify", "compares attention on a device with the float64 reference, case by case of the numerics contract");
+    line.option("device", &device, "ID", "where to run");
+    line.flag("all", &all, "every case under configs that cover the search space; without it, under the model's choice alone");
+    problem_options.add_to(line);
+    line.option("case", &only, "NAME", "one case alone, \"random\", or one random problem, \"random:17\"");
+    line.option("dtype", &dtype, "TYPE", "fp32, fp16 or bf16 alone");
+    line.option("config", &config_texts, "JSON", "this config alone; may be repeated");
+    line.option("random", &random_problems, "N", "random problems; -1: 200 with --all, 30 without");
+    line.option("seed", &seed, "N", "of all random numbers");
+    line.example("tilewright verify --device cpu:0 --all");
+    line.example("tilewright verify --problem forward:b1,hq8,hkv2,sq4096,d128,bf16,causal");
+    if (auto exit = line.parse(arguments)) return *exit;
+
+    SuiteOptions options;
+    options.configs.clear();
+    for (const std::string& text : config_texts) {
+        Result<Config> config = parse_config(text);
+        if (!config.ok()) return fail("verify", config.status());
+        options.configs.push_back(*config);
+    }
+    if (!dtype.empty()) {
+        Result<DType> parsed = parse_dtype(dtype);
+        if (!parsed.ok()) return fail("verify", parsed.status());
+        options.dtypes = {*parsed};
+    }
+    if (seed < 0) return fail("verify", "seed is " + std::to_string(seed) + "; it must not be negative");
+    if (problem_options.given() && (all || !only.empty() || !dtype.empty())) return fail("verify", "--problem is a check of its own: leave out --all, --case and --dtype");
+    Result<Verified> on = open(device);
+    if (!on.ok()) return fail("verify", on.status());
+    const Arch& arch = on->device->info().arch;
+
+    if (problem_options.given()) {
+        Result<Problem> problem = problem_options.problem();
+        if (!problem.ok()) return fail("verify", problem.status());
+        if (options.configs.empty()) options.configs = {default_config(*problem, arch)};
+        return verify_problem(*on, *problem, options.configs, uint64_t(seed), line.json());
+    }
+    if (options.configs.empty()) {
+        options.configs = covering_configs(arch);
+        if (!all) options.configs.resize(1);
+    }
+    options.only = only;
+    options.seed = uint64_t(seed);
+    options.random_problems = random_problems >= 0 ? random_problems : all ? 200 : 30;
+    return verify_suite(*on, options, line.json());
+}
+
+}  // namespace tilewright::cli
