@@ -118,7 +118,7 @@ int verify_suite(Verified& on, const SuiteOptions& options, bool json) {
     size_t done = 0;
     Result<SuiteReport> report = run_suite(*on.device, kernels, options, [&](const CaseResult& result) {
         if (!json && ++done % 50 == 0) std::fprintf(stderr, "%zu cases done, %d kernels compiled\n", done, kernels.compiled());
-        if (json || result.outcome != Outcome::failed) return;
+        if (json || result.outcome != CaseOutcome::failed) return;
         std::printf("failed  %s, %s: %s\n        %s%s\n", result.name.c_str(), name(result.dtype), result.message.c_str(), again.c_str(), result.arguments.c_str());
         std::fflush(stdout);
     });
@@ -129,8 +129,8 @@ int verify_suite(Verified& on, const SuiteOptions& options, bool json) {
     Json failures = Json::array();
     for (const CaseResult& result : report->results) {
         Count& count = counts[result.name.substr(0, result.name.find(':'))];
-        ++(result.outcome == Outcome::passed ? count.passed : result.outcome == Outcome::failed ? count.failed : count.skipped);
-        if (result.outcome == Outcome::failed)
+        ++(result.outcome == CaseOutcome::passed ? count.passed : result.outcome == CaseOutcome::failed ? count.failed : count.skipped);
+        if (result.outcome == CaseOutcome::failed)
             failures.push_back({{"case", result.name}, {"dtype", name(result.dtype)}, {"config", Json::parse(tilewright::to_json(result.config))}, {"message", result.message}, {"repeat", again + result.arguments}});
     }
     Json cases = Json::array();
@@ -142,7 +142,7 @@ int verify_suite(Verified& on, const SuiteOptions& options, bool json) {
     };
     for (const Case& one : all_cases()) row(one.name, one.rule);
     row("random", "random shapes, masks, variants and layouts, by seed");
-    int passed = report->count(Outcome::passed), failed = report->count(Outcome::failed), skipped = report->count(Outcome::skipped);
+    int passed = report->count(CaseOutcome::passed), failed = report->count(CaseOutcome::failed), skipped = report->count(CaseOutcome::skipped);
     if (!json) {
         std::printf("%s: %zu configs, %d kernels, seed %llu, %.0f s\n", on.device->info().name.c_str(), options.configs.size(), kernels.compiled(), (unsigned long long)options.seed, seconds);
         return closing_line(passed, failed, skipped);

@@ -33,10 +33,10 @@ std::vector<Job> plan(const SuiteOptions& options) {
         for (size_t t = 0; t < types; ++t) {
             if (c > 0 && t != c % types) continue;
             for (const Case& one : case_table)
-                if (options.only.empty() || options.only == one.name) jobs.push_back({{one.name, options.dtypes[t], options.configs[c], Outcome::passed, "", ""}, &one, 0});
+                if (options.only.empty() || options.only == one.name) jobs.push_back({{one.name, options.dtypes[t], options.configs[c], CaseOutcome::passed, "", ""}, &one, 0});
         }
     auto random = [&](uint64_t i) {
-        jobs.push_back({{"random:" + std::to_string(i), options.dtypes[i % types], options.configs[i / types % options.configs.size()], Outcome::passed, "", ""}, nullptr, i});
+        jobs.push_back({{"random:" + std::to_string(i), options.dtypes[i % types], options.configs[i / types % options.configs.size()], CaseOutcome::passed, "", ""}, nullptr, i});
     };
     if (options.only.starts_with("random:") && options.only.find_first_not_of("0123456789", 7) == std::string::npos && options.only.size() < 16 && options.only.size() > 7) {
         random(std::stoull(options.only.substr(7)));
@@ -57,9 +57,7 @@ Status run_random(const CaseRunner& run, const Job& job) {
 
 std::span<const Case> all_cases() { return case_table; }
 
-const char* name(Outcome outcome) { return outcome == Outcome::passed ? "passed" : outcome == Outcome::failed ? "failed" : "skipped"; }
-
-int SuiteReport::count(Outcome outcome) const {
+int SuiteReport::count(CaseOutcome outcome) const {
     return int(std::ranges::count_if(results, [&](const CaseResult& result) { return result.outcome == outcome; }));
 }
 
@@ -77,7 +75,7 @@ Result<SuiteReport> run_suite(Device& device, KernelSupply& supply, const SuiteO
         CaseResult& result = job.result;
         CaseRunner run(device, supply, launches, result.config, result.dtype, options.seed);
         Status status = job.one ? job.one->run(run) : run_random(run, job);
-        result.outcome = status.ok() ? Outcome::passed : status.code() == StatusCode::unsupported ? Outcome::skipped : Outcome::failed;
+        result.outcome = status.ok() ? CaseOutcome::passed : status.code() == StatusCode::unsupported ? CaseOutcome::skipped : CaseOutcome::failed;
         result.message = status.message();
         std::lock_guard lock(reports);
         if (progress) progress(result);

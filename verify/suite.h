@@ -17,21 +17,20 @@ struct SuiteOptions {
     int threads = 0;  // that compile and compare; launches are serial; 0: one a processor
 };
 
-enum class Outcome { passed, failed, skipped };  // skipped: the device cannot run this config on this problem
-const char* name(Outcome outcome);
+enum class CaseOutcome { passed, failed, skipped };  // skipped: the device cannot run this config on this problem
 
 struct CaseResult {
     std::string name;  // of the case
     DType dtype = DType::fp32;
     Config config;
-    Outcome outcome = Outcome::passed;
+    CaseOutcome outcome = CaseOutcome::passed;
     std::string message;    // why not passed
     std::string arguments;  // of `tilewright verify`, to repeat it alone
 };
 
 struct SuiteReport {
     std::vector<CaseResult> results;  // in the order of configs, types, cases
-    int count(Outcome outcome) const;
+    int count(CaseOutcome outcome) const;
 };
 
 // Calls `progress` with each result as it comes, from one thread at a time. invalid_argument: no config, no element type, or

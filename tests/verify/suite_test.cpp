@@ -50,7 +50,7 @@ TEST(Suite, ARightDevicePassesEveryCase) {
     options.dtypes = {DType::fp16};
     SuiteReport report = report_of(Fault::none, options);
     EXPECT_EQ(report.results.size(), all_cases().size() + 30);
-    for (const CaseResult& result : report.results) EXPECT_EQ(result.outcome, Outcome::passed) << result.name << ": " << result.message;
+    for (const CaseResult& result : report.results) EXPECT_EQ(result.outcome, CaseOutcome::passed) << result.name << ": " << result.message;
 }
 
 TEST(Suite, TheFirstConfigMeetsEveryTypeAndTheOthersOneEach) {
@@ -91,7 +91,7 @@ TEST(Suite, EveryFaultIsNoticedByTheCaseThatIsAboutIt) {
         if (noticed.fault == Fault::offset_overflows) options.dtypes = {DType::fp32};
         SuiteReport report = report_of(noticed.fault, options);
         ASSERT_EQ(report.results.size(), 1u);
-        EXPECT_EQ(report.results[0].outcome, Outcome::failed) << "fault " << int(noticed.fault) << " in " << noticed.by;
+        EXPECT_EQ(report.results[0].outcome, CaseOutcome::failed) << "fault " << int(noticed.fault) << " in " << noticed.by;
     }
     EXPECT_EQ(faults.size(), size_t(test::fault_count) - 1);
     for (const Case& one : all_cases()) EXPECT_TRUE(cases.contains(one.name)) << "no fault shows that " << one.name << " can fail";
@@ -129,9 +129,9 @@ TEST(Suite, WhatTheDeviceCannotRunIsSkippedAndWhatFailsToCompileIsNot) {
     test::FakeDevice device;
     SuiteOptions options = quick();
     options.only = "strides";
-    EXPECT_EQ(run_suite(device, refusing, options)->count(Outcome::skipped), 3);
+    EXPECT_EQ(run_suite(device, refusing, options)->count(CaseOutcome::skipped), 3);
     refusing.code = StatusCode::compile;
-    EXPECT_EQ(run_suite(device, refusing, options)->count(Outcome::failed), 3);
+    EXPECT_EQ(run_suite(device, refusing, options)->count(CaseOutcome::failed), 3);
 }
 
 TEST(RandomProblem, EveryOneIsLegalAndTheSeedFixesThem) {
