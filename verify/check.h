@@ -10,7 +10,7 @@
 namespace tilewright {
 
 struct CheckOptions {
-    WorkloadOptions workload;
+    WorkloadOptions workload = {};
     int64_t max_rows = 256;  // (batch, head, query) rows compared with the reference, sampled; 0: all
     int threads = 0;         // of the reference; 0: one a processor
     int runs = 1;            // more than 1: the results of all runs must be bitwise equal
