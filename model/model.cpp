@@ -9,7 +9,7 @@ namespace tilewright {
 namespace {
 
 // Share of the data sheet's matrix rate that kernels of whole tiles reach: power and issue limits.
-double matrix_efficiency(const Arch& arch) { return arch.family == Family::cpu ? 0.75 : 0.85; }
+double matrix_efficiency(Family family) { return family == Family::cpu ? 0.75 : 0.85; }
 
 double matrix_flops_per_us(const Problem& problem, const Arch& arch) {
     return (problem.dtype == DType::fp32 ? arch.matrix_tflops_32bit : arch.matrix_tflops_16bit) * 1e6;
@@ -17,19 +17,19 @@ double matrix_flops_per_us(const Problem& problem, const Arch& arch) {
 double cycles_per_us(const Arch& arch) { return arch.clock_ghz * 1e3; }
 
 // Bytes that a unit's warps read from shared memory for the products of one KV tile.
-double operand_bytes(const KernelSpec& spec, const Arch& arch) {
+double operand_bytes(const KernelSpec& spec, Family family) {
     const Config& c = spec.config;
     double element = double(size_of(spec.problem.dtype)), d = double(spec.problem.head_dim), dv = double(spec.problem.head_dim_v);
     double kv = element * c.block_kv * (d + dv), query = element * c.block_q * d;
-    switch (arch.family) {
+    switch (family) {
     case Family::cpu: return element * c.block_kv * (d + dv);  // copied once per query tile
     case Family::sm90: return c.block_q / 64 * kv + query;
     case Family::rdna3: return c.workers * kv + query * c.block_kv / 16;  // Q is read again for every 16 keys
     default: return c.workers * kv;
     }
 }
-double shared_bytes_per_cycle(const Arch& arch) {
-    switch (arch.family) {
+double shared_bytes_per_cycle(Family family) {
+    switch (family) {
     case Family::cpu: return 8;  // converted and transposed, not merely copied
     case Family::rdna3:
     case Family::rdna4: return 256;  // of both compute units
@@ -38,8 +38,8 @@ double shared_bytes_per_cycle(const Arch& arch) {
 }
 
 // Bytes a cycle that the last cache shared by all units gives to each of them.
-double cache_bytes_per_cycle(const Arch& arch) {
-    switch (arch.family) {
+double cache_bytes_per_cycle(Family family) {
+    switch (family) {
     case Family::cpu: return 8;
     case Family::cdna: return 64;
     case Family::rdna3:
@@ -61,10 +61,10 @@ double memory_bytes(const Problem& problem, const Config& config, const Arch& ar
 }
 
 // Concurrent streams of work on a unit: while one multiplies, another computes exponentials.
-double streams(const KernelSpec& spec, const Arch& arch, const ResourceEstimate& resources, double blocks) {
+double streams(const KernelSpec& spec, Family family, const Arch& arch, const ResourceEstimate& resources, double blocks) {
     double streams = 1;
-    if (arch.family == Family::sm90) streams = blocks * (spec.config.block_q / 64);
-    else if (arch.family != Family::cpu) streams = blocks * resources.threads / arch.warp_size / arch.simds_per_unit;
+    if (family == Family::sm90) streams = blocks * (spec.config.block_q / 64);
+    else if (family != Family::cpu) streams = blocks * resources.threads / arch.warp_size / arch.simds_per_unit;
     if (spec.config.overlapped) streams *= 1.5;
     if (spec.config.turns) streams *= 1.2;
     return streams;
@@ -89,16 +89,17 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
     TILEWRIGHT_ASSIGN_OR_RETURN(result.resources, estimate_resources(spec, arch));
     if (compiled && compiled->registers > 0) {
         result.resources.registers = compiled->registers + std::max(0, compiled->accumulation_registers);
-        result.resources.register_budget = 0;
+        result.resources.registers_held = result.resources.registers;
     }
     TILEWRIGHT_RETURN_IF_ERROR(fits(result.resources, arch));
     result.occupancy = occupancy(result.resources, arch);
     const Problem& problem = spec.problem;
     const Config& config = spec.config;
     TileCounts counts = count_tiles(problem, config);
-    result.work = tiled_work(problem, config, head_dim_granule(arch));
+    result.work = tiled_work(problem, config, result.resources.padded_dims);
     result.tiles = counts.heads * counts.query_tiles;
-    bool cpu = arch.family == Family::cpu;
+    Family family = kernel_family(spec, arch);
+    bool cpu = family == Family::cpu;
     double launch_us = cpu ? 2 : 4;
     result.time_us = launch_us;
     result.bound = Bound::latency;
@@ -114,17 +115,17 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
 
     double cycles = units * cycles_per_us(arch);
     constexpr double vector_operations = 7;  // of the softmax, per score, beside the exponential
-    result.matrix_us = result.work.matrix_flops / (matrix_flops_per_us(problem, arch) * matrix_efficiency(arch));
+    result.matrix_us = result.work.matrix_flops / (matrix_flops_per_us(problem, arch) * matrix_efficiency(family));
     result.exponential_us = result.work.exponentials * (1 / (arch.exponentials_per_cycle_per_unit * cycles) + vector_operations / (arch.matrix_tflops_32bit * 0.5e6));
-    result.shared_memory_us = operand_bytes(spec, arch) * kv_tiles / (shared_bytes_per_cycle(arch) * cycles);
-    result.cache_us = result.work.bytes / (cache_bytes_per_cycle(arch) * cycles);
+    result.shared_memory_us = operand_bytes(spec, family) * kv_tiles / (shared_bytes_per_cycle(family) * cycles);
+    result.cache_us = result.work.bytes / (cache_bytes_per_cycle(family) * cycles);
     result.memory_us = memory_bytes(problem, config, arch, counts, resident, result.work) / (arch.memory_gbps * 1e3);
 
     double blocks = std::min<double>(result.occupancy.blocks, std::ceil(result.tiles / units));
-    double n = streams(spec, arch, result.resources, blocks);
+    double n = streams(spec, family, arch, result.resources, blocks);
     // wgmma reads shared memory by itself; elsewhere a warp loads its operands between its products.
     double longest = std::max({result.matrix_us, result.exponential_us, result.shared_memory_us});
-    double serial = result.matrix_us + result.exponential_us + (arch.family == Family::sm90 ? 0 : result.shared_memory_us);
+    double serial = result.matrix_us + result.exponential_us + (family == Family::sm90 ? 0 : result.shared_memory_us);
     // Barriers and row maxima of every KV tile; where a single tile is in flight, its loads are waited for as well.
     bool nvidia = arch.backend == "nvidia";
     double tile_cycles = cpu ? 0 : nvidia && config.stages == 1 ? 1500 : 600;

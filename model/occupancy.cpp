@@ -32,8 +32,7 @@ Occupancy occupancy(const ResourceEstimate& resources, const Arch& arch) {
     // AMD counts work groups by their barriers, and a single wave needs none.
     bool counted = arch.backend != "amd" || warps > 1;
     if (counted) limit_to(arch.max_blocks_per_unit, OccupancyLimit::blocks);
-    if (arch.registers_per_unit > 0 && resources.registers > 0) {
-        int registers = int(std::min<int64_t>(resources.registers, resources.register_budget > 0 ? resources.register_budget : resources.registers));
+    if (int registers = resources.registers_held; arch.registers_per_unit > 0 && registers > 0) {
         // Each scheduler has its own registers, given to whole warps; a warp cannot straddle two schedulers.
         int64_t per_warp = round_up(registers, arch.register_granularity) * arch.warp_size;
         int64_t warps_per_simd = arch.registers_per_unit / arch.simds_per_unit / per_warp;
@@ -59,7 +58,7 @@ Status fits(const ResourceEstimate& resources, const Arch& arch) {
     switch (result.limit) {
     case OccupancyLimit::shared_memory: return unsupported("shared memory in bytes", resources.shared_bytes, arch.shared_bytes_per_block, "block");
     case OccupancyLimit::registers: return unsupported("registers of a block of " + std::to_string(resources.threads) + " threads",
-                                                       int64_t(resources.registers) * resources.threads, arch.registers_per_unit, "unit");
+                                                       int64_t(resources.registers_held) * resources.threads, arch.registers_per_unit, "unit");
     default: return unsupported("threads", resources.threads, arch.max_threads_per_block, "block");
     }
 }

@@ -17,7 +17,7 @@ struct Occupancy {
     double fraction(const Arch& arch) const { return double(warps) / arch.max_warps_per_unit; }
 };
 
-// From an estimate or, with the same fields filled in, from a compiled object. Pure, thread-safe.
+// From threads, shared_bytes and registers_held, be they estimated or read from a compiled object. Pure, thread-safe.
 Occupancy occupancy(const ResourceEstimate& resources, const Arch& arch);
 // ok if at least one block fits; otherwise unsupported, naming what is asked for and the limit.
 Status fits(const ResourceEstimate& resources, const Arch& arch);

@@ -1,77 +1,92 @@
-// Threads, shared memory and registers of a kernel from its config.
+// Threads, shared memory and registers of a kernel from its config, by the arithmetic that the kernels share.
 #include "model/resources.h"
 
 #include <algorithm>
 
+#include "kernels/resources_amd.h"
+#include "kernels/resources_nvidia.h"
+
 namespace tilewright {
 namespace {
 
-int round_up(int64_t x, int multiple) { return int((x + multiple - 1) / multiple * multiple); }
-
-// Accumulators are float: a lane of a warp that owns 16 rows holds 16 * columns / warp_size of them, and the rounded
-// probabilities take half that. The constants are what is left over in compiled kernels: addresses, masks, row sums, and
-// operands of the next product.
-int matrix_registers(const KernelSpec& spec, const Arch& arch, int d, int dv, int threads) {
+kernel::NvidiaTile nvidia_tile(const KernelSpec& spec) {
     const Config& c = spec.config;
-    int strips = std::max(1, c.block_q / c.workers / 16), per_lane = arch.warp_size / 16;
-    int scores = c.block_kv / per_lane, output = dv / per_lane, probabilities = scores / 2;
-    int copies = c.block_kv * d / 2 / threads + c.block_kv * dv / 2 / threads;  // the next K and V tile on their way to LDS
-    switch (arch.family) {
-    case Family::sm80: return strips * (scores + output + probabilities) + 40;
-    case Family::cdna: return strips * (scores + output + probabilities + d / 8) + copies + 56;
-    case Family::rdna3: return strips * (scores + output + scores) + copies + 72;  // operands are held twice, Q stays in LDS
-    case Family::rdna4: return strips * (scores + output + probabilities + d / 4) + copies + 60;
-    default: return 0;
-    }
+    return {int(spec.problem.head_dim), int(spec.problem.head_dim_v), int(size_of(spec.problem.dtype)), c.block_q, c.block_kv, c.stages, c.workers, c.blocks, c.overlapped != 0};
 }
 
-// Most registers a lane may have so that `blocks` blocks (NVIDIA) or waves per SIMD (AMD) are resident.
-int register_budget(const Config& config, const Arch& arch, int threads) {
-    int64_t lanes = arch.backend == "amd" ? int64_t(config.blocks) * arch.warp_size * arch.simds_per_unit
-                                          : int64_t(config.blocks) * round_up(threads, arch.warp_size * arch.simds_per_unit);
-    int64_t share = arch.registers_per_unit / lanes / arch.register_granularity * arch.register_granularity;
-    return int(std::min<int64_t>(share, arch.max_registers_per_thread));
+ResourceEstimate sm90_resources(const KernelSpec& spec) {
+    kernel::NvidiaTile tile = nvidia_tile(spec);
+    ResourceEstimate result;
+    result.threads = kernel::sm90_threads(tile);
+    result.shared_bytes = kernel::sm90_shared_bytes(tile);
+    result.registers = kernel::sm90_register_estimate(tile);
+    result.register_budget = kernel::sm90_register_limit(tile.workers, tile.blocks);
+    result.registers_held = kernel::sm90_registers_launched(tile.workers, tile.blocks);  // divided anew at run time
+    result.padded_dims = kernel::round_up(tile.head_dim, 16) + kernel::round_up(tile.head_dim_v, 8);
+    return result;
+}
+
+ResourceEstimate sm80_resources(const KernelSpec& spec) {
+    kernel::NvidiaTile tile = nvidia_tile(spec);
+    ResourceEstimate result;
+    result.threads = kernel::sm80_threads(tile);
+    result.shared_bytes = kernel::sm80_shared_bytes(tile);
+    result.registers = kernel::sm80_register_estimate(tile);
+    result.register_budget = kernel::sm80_register_limit(tile);
+    result.registers_held = std::min(result.registers, result.register_budget);
+    result.padded_dims = kernel::round_up(tile.head_dim, 16) + kernel::round_up(tile.head_dim_v, 16);
+    return result;
+}
+
+// Accumulators are float: a wave's lane holds its share of rows * columns, and rounded probabilities take half that. Q, K and V
+// are on their way through registers. The last constants are what compiled kernels were seen to take beside these.
+ResourceEstimate amd_resources(const KernelSpec& spec, const Arch& arch) {
+    const Config& c = spec.config;
+    auto family = arch.family == Family::cdna ? kernel::AmdFamily::cdna : arch.family == Family::rdna3 ? kernel::AmdFamily::rdna3 : kernel::AmdFamily::rdna4;
+    auto needs = kernel::amd_resources(family, {c.block_q, c.block_kv, c.stages, c.workers, int(spec.problem.head_dim), int(spec.problem.head_dim_v)});
+    int rows = c.block_q / c.workers, scores = rows * c.block_kv / needs.wave, output = rows * needs.value_dim / needs.wave;
+    int probabilities = family == kernel::AmdFamily::rdna3 ? scores : scores / 2;  // RDNA3's operands are held twice
+    int queries = needs.queries_in_lds ? 0 : rows * needs.key_dim / needs.wave / 2;
+    int copies = c.block_kv * (needs.key_dim + needs.value_dim) / 2 / needs.threads;
+    ResourceEstimate result;
+    result.threads = needs.threads;
+    result.shared_bytes = needs.shared_bytes;
+    result.registers = scores + output + probabilities + queries + copies + (family == kernel::AmdFamily::rdna3 ? 72 : 58);
+    int per_simd = int(arch.registers_per_unit / arch.simds_per_unit / arch.warp_size);
+    result.register_budget = std::min(arch.max_registers_per_thread, per_simd / std::max(1, c.blocks) / arch.register_granularity * arch.register_granularity);
+    result.registers_held = std::min(result.registers, result.register_budget);
+    result.padded_dims = needs.key_dim + needs.value_dim;
+    return result;
+}
+
+// As floats: the query tile, K turned and V, scores and output.
+ResourceEstimate cpu_resources(const KernelSpec& spec) {
+    const Config& c = spec.config;
+    ResourceEstimate result;
+    result.padded_dims = kernel::round_up(int(spec.problem.head_dim), 1) + kernel::round_up(int(spec.problem.head_dim_v), 16);
+    result.shared_bytes = 4 * (int64_t(c.block_q) * (result.padded_dims + c.block_kv) + c.block_kv * result.padded_dims);
+    return result;
 }
 
 }  // namespace
 
-int head_dim_granule(const Arch& arch) {
-    switch (arch.family) {
-    case Family::sm90: return 64;
-    case Family::cdna: return 32;
-    default: return 16;
-    }
+Family kernel_family(const KernelSpec& spec, const Arch& arch) {
+    bool falls_back = arch.family == Family::sm90 && !kernel::takes_tensor_maps(int(size_of(spec.problem.dtype)), spec.aligned);
+    return falls_back ? Family::sm80 : arch.family;
 }
 
 Result<ResourceEstimate> estimate_resources(const KernelSpec& spec, const Arch& arch) {
     if (spec.kind != KernelKind::attention_forward)
         return Status(StatusCode::unsupported, std::string("no resources are known of kernel ") + name(spec.kind));
-    const Config& c = spec.config;
-    int granule = head_dim_granule(arch);
-    int d = round_up(spec.problem.head_dim, granule), dv = round_up(spec.problem.head_dim_v, granule);
-    int64_t element = int64_t(size_of(spec.problem.dtype));
-    int64_t query = element * c.block_q * d, kv = element * c.block_kv * (d + dv);
-    ResourceEstimate result;
-    switch (arch.family) {
-    case Family::cpu:  // as floats: the query tile, K turned and V, scores and output
-        result.shared_bytes = 4 * (int64_t(c.block_q) * (d + dv + c.block_kv) + int64_t(c.block_kv) * (d + dv));
-        return result;
-    case Family::sm90: {  // a producer and block_q / 64 consumer warpgroups; barriers, and alignment to 1024 bytes
-        result.threads = 128 * (c.block_q / 64 + 1);
-        result.shared_bytes = query + c.stages * kv + 256 + 1024;
-        result.register_budget = register_budget(c, arch, result.threads);
-        result.registers = result.register_budget;  // the pool is divided anew at run time, whatever the compiler counts
-        return result;
-    }
-    case Family::sm80: result.shared_bytes = query + c.stages * kv; break;
-    case Family::rdna3: result.shared_bytes = query + kv; break;
+    switch (kernel_family(spec, arch)) {
+    case Family::cpu: return cpu_resources(spec);
+    case Family::sm90: return sm90_resources(spec);
+    case Family::sm80: return sm80_resources(spec);
     case Family::cdna:
-    case Family::rdna4: result.shared_bytes = kv; break;
+    case Family::rdna3:
+    case Family::rdna4: return amd_resources(spec, arch);
     }
-    result.threads = arch.warp_size * c.workers;
-    result.register_budget = register_budget(c, arch, result.threads);
-    result.registers = matrix_registers(spec, arch, d, dv, result.threads);
-    return result;
+    return Status(StatusCode::internal, "unknown family of " + arch.name);
 }
 
 }  // namespace tilewright

@@ -40,8 +40,8 @@ Status check(const Space& space, const Config& config);
 
 // Why a candidate is rejected, in the order in which candidates are judged.
 enum class Constraint {
+    use,        // it could run but never differs from, or never beats, another candidate; or a field follows from others
     shape,      // the kernel is not written for such tiles
-    use,        // it could run but never differs from, or never beats, another candidate
     limits,     // threads or shared memory: not one block fits a unit
     registers,  // it would spill
 };
@@ -49,7 +49,7 @@ const char* name(Constraint constraint);
 
 struct Rejection {
     Config config;
-    Constraint constraint = Constraint::shape;
+    Constraint constraint = Constraint::use;
     std::string reason;  // check()'s sentence
 };
 // All legal candidates in the order of the cartesian product; the rest, with reasons, goes to `rejected` if it is given.

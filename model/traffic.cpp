@@ -54,7 +54,7 @@ TileCounts count_tiles(const Problem& problem, const Config& config) {
     return counts;
 }
 
-Work tiled_work(const Problem& problem, const Config& config, int granule) {
+Work tiled_work(const Problem& problem, const Config& config, int64_t padded_dims) {
     TileCounts counts = count_tiles(problem, config);
     double tiles = counts.kv_tiles * counts.heads, pairs = tiles * config.block_q * config.block_kv;
     double query_bytes = heads(problem) * problem.seq_q * ((problem.head_dim + problem.head_dim_v) * size_of(problem.dtype) + sizeof(float));
@@ -62,8 +62,8 @@ Work tiled_work(const Problem& problem, const Config& config, int granule) {
     double keys = std::min(tiles * config.block_kv, double(counts.heads) * counts.query_tiles * problem.seq_kv);
     double kv_bytes = keys * (problem.head_dim + problem.head_dim_v) * size_of(problem.dtype);
     double bias_bytes = problem.bias ? heads(problem) * problem.seq_q * problem.seq_kv * size_of(problem.dtype) : 0;
-    int64_t padded = divide_up(problem.head_dim, granule) * granule + divide_up(problem.head_dim_v, granule) * granule;
-    return {query_bytes + kv_bytes + bias_bytes, 2 * pairs * padded, pairs};
+    if (padded_dims == 0) padded_dims = problem.head_dim + problem.head_dim_v;
+    return {query_bytes + kv_bytes + bias_bytes, 2 * pairs * padded_dims, pairs};
 }
 
 }  // namespace tilewright

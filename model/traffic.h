@@ -23,9 +23,9 @@ double score_matrix_bytes(const Problem& problem);
 // Standard attention: scores written, read and rewritten by the softmax, read by the second product; nothing is skipped
 // under a mask.
 Work standard_work(const Problem& problem);
-// Tiled attention: each tile of queries reads the keys and values of its visible KV tiles. `granule`: multiple to which the
-// kernel pads head dimensions.
-Work tiled_work(const Problem& problem, const Config& config, int granule = 16);
+// Tiled attention: each tile of queries reads the keys and values of its visible KV tiles. `padded_dims`: head
+// dimensions of key and value together as the products compute them; 0: not padded.
+Work tiled_work(const Problem& problem, const Config& config, int64_t padded_dims = 0);
 
 // How the tiles of queries of one head (of one KV head, where heads are packed) share the KV tiles.
 struct TileCounts {
