@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <thread>
+
+#include "backends/cpu/cpu_features.h"
 
 namespace tilewright {
 namespace {
@@ -43,30 +44,12 @@ Caches read_caches() {
     return caches;
 }
 
-struct Processor {
-    double clock_ghz = 2;
-    int vector_bits = 128;     // every 64-bit target has 128
-    bool dot_bf16 = false;     // multiplies bf16 and adds in float: twice the float rate
-};
-Processor read_processor() {
-    Processor processor;
+double clock_ghz() {
     std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream words(line.substr(std::min(line.find(':') + 1, line.size())));
-        if (line.starts_with("cpu MHz")) {
-            words >> processor.clock_ghz;
-            processor.clock_ghz /= 1000;
-        } else if (line.starts_with("flags")) {
-            for (std::string flag; words >> flag;) {
-                if (flag == "avx2") processor.vector_bits = std::max(processor.vector_bits, 256);
-                if (flag == "avx512f") processor.vector_bits = 512;
-                if (flag == "avx512_bf16") processor.dot_bf16 = true;
-            }
-        } else if (line.empty()) {
-            break;  // the others are equal
-        }
-    }
-    return processor;
+    for (std::string line; std::getline(file, line) && !line.empty();)
+        if (line.starts_with("cpu MHz"))
+            if (double mhz = std::atof(line.c_str() + std::min(line.find(':') + 1, line.size())); mhz > 0) return mhz / 1000;
+    return 2;
 }
 
 int usable_cores() {
@@ -79,19 +62,19 @@ int usable_cores() {
 // A block is one thread, and caches play the part of shared memory: a tile's scratch must fit the core's L2.
 Arch describe_cpu() {
     Caches caches = read_caches();
-    Processor processor = read_processor();
+    const CpuFeatures& features = cpu_features();
     Arch arch;
     arch.name = arch.backend = "cpu";
     arch.units = usable_cores();
     arch.shared_bytes_per_block = arch.shared_bytes_per_unit = caches.l2;
     arch.l1_bytes = caches.l1, arch.l2_bytes = caches.l2;
     arch.last_level_cache_bytes = std::max(caches.l2, caches.l3);
-    arch.clock_ghz = processor.clock_ghz;
+    arch.clock_ghz = clock_ghz();
     // Rates are estimates from the vector width: two fused multiply-adds a cycle, an exponential in about 12 vector
     // operations, and the 12 GB/s that the line buffers of one core sustain.
-    int lanes = processor.vector_bits / 32;
+    int lanes = features.vector_floats;
     arch.matrix_tflops_32bit = arch.units * arch.clock_ghz * lanes * 4 / 1000;
-    arch.matrix_tflops_16bit = arch.matrix_tflops_32bit * (processor.dot_bf16 ? 2 : 1);
+    arch.matrix_tflops_16bit = arch.matrix_tflops_32bit * (features.bf16_dot ? 2 : 1);
     arch.exponentials_per_cycle_per_unit = lanes / 6.0;
     arch.memory_gbps = 12.0 * arch.units;
     return arch;

@@ -13,7 +13,8 @@ struct FamilyText {
     int64_t shared_bytes = 0;
 };
 
-// unsupported, naming the value and the limit, if the family cannot run the config.
+// unsupported, naming the value and the limit, if the family cannot run the config. The first asks the right one of the others.
+Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch);
 Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch& arch);
 Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch);
 Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch);

@@ -85,6 +85,19 @@ Status check_config(const Config& config) {
     return {};
 }
 
+const char* header_of(KernelKind kind) {
+    switch (kind) {
+#define TILEWRIGHT_KERNEL(name, header, summary) \
+    case KernelKind::name:                       \
+        return header;
+#include "kernels/kernels.inc"
+#undef TILEWRIGHT_KERNEL
+    }
+    return "";
+}
+
+}  // namespace
+
 Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
     switch (arch.family) {
         case Family::cpu:
@@ -99,19 +112,6 @@ Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
     }
     return Status(StatusCode::internal, "unknown family");
 }
-
-const char* header_of(KernelKind kind) {
-    switch (kind) {
-#define TILEWRIGHT_KERNEL(name, header, summary) \
-    case KernelKind::name:                       \
-        return header;
-#include "kernels/kernels.inc"
-#undef TILEWRIGHT_KERNEL
-    }
-    return "";
-}
-
-}  // namespace
 
 Result<KernelSource> generate(const KernelSpec& spec, const Arch& arch) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(spec.problem));

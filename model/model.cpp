@@ -9,7 +9,15 @@ namespace tilewright {
 namespace {
 
 // Share of the data sheet's matrix rate that kernels of whole tiles reach: power and issue limits.
-double matrix_efficiency(Family family) { return family == Family::cpu ? 0.75 : 0.85; }
+double matrix_efficiency(Family family) {
+    switch (family) {
+    case Family::cpu: return 0.75;
+    case Family::cdna: return 0.6;
+    case Family::rdna3:
+    case Family::rdna4: return 0.7;
+    default: return 0.85;
+    }
+}
 
 double matrix_flops_per_us(const Problem& problem, const Arch& arch) {
     return (problem.dtype == DType::fp32 ? arch.matrix_tflops_32bit : arch.matrix_tflops_16bit) * 1e6;
@@ -65,9 +73,8 @@ double streams(const KernelSpec& spec, Family family, const Arch& arch, const Re
     double streams = 1;
     if (family == Family::sm90) streams = blocks * (spec.config.block_q / 64);
     else if (family != Family::cpu) streams = blocks * resources.threads / arch.warp_size / arch.simds_per_unit;
-    if (spec.config.overlapped) streams *= 1.5;
-    if (spec.config.turns) streams *= 1.2;
-    return streams;
+    if (family != Family::sm90) return streams;  // elsewhere products are not asynchronous
+    return streams * (spec.config.overlapped ? 1.5 : 1) * (spec.config.turns ? 1.2 : 1);
 }
 
 }  // namespace
@@ -123,15 +130,18 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
 
     double blocks = std::min<double>(result.occupancy.blocks, std::ceil(result.tiles / units));
     double n = streams(spec, family, arch, result.resources, blocks);
-    // wgmma reads shared memory by itself; elsewhere a warp loads its operands between its products.
+    // wgmma reads shared memory by itself and runs beside the softmax of other streams; elsewhere a warp loads its operands
+    // between its products, half hidden, and only other warps hide the rest.
+    bool asynchronous = family == Family::sm90;
     double longest = std::max({result.matrix_us, result.exponential_us, result.shared_memory_us});
-    double serial = result.matrix_us + result.exponential_us + (family == Family::sm90 ? 0 : result.shared_memory_us);
+    double products = result.matrix_us + (asynchronous ? 0 : result.shared_memory_us / 2), hidden = std::max(1.0, asynchronous ? n * n : n);
+    double base = std::max(longest, products), rest = products + result.exponential_us - base;
     // Barriers and row maxima of every KV tile; where a single tile is in flight, its loads are waited for as well.
     bool nvidia = arch.backend == "nvidia";
-    double tile_cycles = cpu ? 0 : nvidia && config.stages == 1 ? 1500 : 600;
-    serial += tile_cycles * kv_tiles / cycles;
-    double busy = longest + std::max(0.0, serial - longest) / std::max(1.0, n * n);
+    double tile_cycles = cpu ? 0 : nvidia && config.stages == 1 ? 1200 : 400;
+    double busy = base + std::max(0.0, rest) / hidden + tile_cycles * kv_tiles / cycles / std::max(1.0, n);
     busy /= std::min(1.0, n) * result.balance;
+    if (int spilled = result.resources.registers - result.resources.register_budget; !compiled && spilled > 0) busy *= 1 + 3.0 * spilled / result.resources.register_budget;
     // A query tile's first loads and last stores are waited for, unless the block goes on to the next.
     double tile_us = cpu ? 0 : std::ceil(result.waves) * (config.persistent ? 0.3 : 1);
     double moved = std::max(result.cache_us, result.memory_us);

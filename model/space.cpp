@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/cpu_features.h"
+#include "backends/family_text.h"
 #include "model/model.h"
 
 namespace tilewright {
@@ -15,7 +17,7 @@ struct FamilyValues {
 };
 FamilyValues values_of(Family family) {
     switch (family) {
-    case Family::cpu: return {{16, 32, 64, 96, 128, 192, 256}, {32, 64, 128, 256, 512}, {1}, {1}, {1}, {0}, {0}, {0}};
+    case Family::cpu: return {{16, 32, 64, 96, 128, 192, 256}, {32, 64, 128, 256, 512}, {1}, {1}, {1}, {0, 1}, {0}, {0}};
     case Family::sm90: return {{64, 128, 192}, {32, 48, 64, 80, 96, 112, 128, 160, 176, 192, 256}, {1, 2, 3, 4}, {1, 2, 3}, {1, 2}, {0, 1}, {0, 1}, {0, 1}};
     case Family::sm80: return {{16, 32, 64, 128, 192, 256}, {16, 32, 64, 96, 128}, {1, 2, 3}, {1, 2, 4, 8}, {1, 2, 3}, {0, 1}, {0}, {0, 1}};
     case Family::cdna: return {{16, 32, 64, 128, 256}, {32, 64, 128}, {1, 2}, {1, 2, 4, 8}, {1, 2, 3, 4}, {0, 1}, {0}, {0}};
@@ -52,20 +54,6 @@ Status check_use(const KernelSpec& spec, Family family) {
     return {};
 }
 
-Status check_shape(const KernelSpec& spec, Family family) {
-    const Config& c = spec.config;
-    switch (family) {
-    case Family::cpu: return {};
-    case Family::sm90: return multiple_of("block_kv", c.block_kv, 16, "(the depth of a product)");
-    case Family::sm80:
-        if (c.overlapped && c.stages < 2) return unsupported("stages is 1; overlapped needs 2: the next keys are read before this tile's are given back");
-        return multiple_of("block_kv", c.block_kv, 16, "(the depth of a product)");
-    default:
-        if (spec.problem.dtype == DType::fp32) return unsupported("dtype is fp32, of 32 bits; AMD kernels take the 16 bits of fp16 and bf16");
-        return multiple_of("block_kv", c.block_kv, family == Family::cdna ? 32 : 16, "(the depth of a product)");
-    }
-}
-
 Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources, const Arch& arch) {
     int needed = resources.registers, budget = resources.register_budget;
     // AMD's estimate is so rough that within 15 % the compiler has the last word.
@@ -82,8 +70,8 @@ Status judge(const Space& space, const Config& config, Constraint& constraint) {
     Family family = kernel_family(spec, space.arch);
     constraint = Constraint::use;
     TILEWRIGHT_RETURN_IF_ERROR(check_use(spec, family));
-    constraint = Constraint::shape;
-    TILEWRIGHT_RETURN_IF_ERROR(check_shape(spec, family));
+    constraint = Constraint::kernel;
+    TILEWRIGHT_RETURN_IF_ERROR(family_text(spec, space.arch).status());
     constraint = Constraint::limits;
     TILEWRIGHT_ASSIGN_OR_RETURN(ResourceEstimate resources, estimate_resources(spec, space.arch));
     TILEWRIGHT_RETURN_IF_ERROR(fits(resources, space.arch));
@@ -133,6 +121,7 @@ Space search_space(const Problem& problem, const Arch& arch) {
     if (heads > 1)
         for (int64_t kb : {arch.l2_bytes / 1024 / 2, arch.last_level_cache_bytes / 1024 / 2})
             if (kb > sections.back()) sections.push_back(int(kb));
+    bool dot16 = arch.family == Family::cpu && problem.dtype == DType::bf16 && cpu_features().bf16_dot;
     space.fields = {
         {"block_q", &Config::block_q, covering(values.block_q, problem.seq_q * group)},
         {"block_kv", &Config::block_kv, covering(values.block_kv, problem.seq_kv)},
@@ -143,6 +132,7 @@ Space search_space(const Problem& problem, const Arch& arch) {
         {"turns", &Config::turns, values.turns},
         {"packs_heads", &Config::packs_heads, group > 1 ? Values{0, 1} : Values{0}},
         {"section_kb", &Config::section_kb, sections},
+        {"dot16", &Config::dot16, dot16 ? Values{0, 1} : Values{0}},
         {"persistent", &Config::persistent, values.persistent},
     };
     return space;
@@ -155,8 +145,8 @@ Status check(const Space& space, const Config& config) {
 
 const char* name(Constraint constraint) {
     switch (constraint) {
-    case Constraint::shape: return "shape";
     case Constraint::use: return "use";
+    case Constraint::kernel: return "kernel";
     case Constraint::limits: return "limits";
     case Constraint::registers: return "registers";
     }

@@ -41,7 +41,7 @@ Status check(const Space& space, const Config& config);
 // Why a candidate is rejected, in the order in which candidates are judged.
 enum class Constraint {
     use,        // it could run but never differs from, or never beats, another candidate; or a field follows from others
-    shape,      // the kernel is not written for such tiles
+    kernel,     // generate() refuses it: no such kernel, or more than the architecture has
     limits,     // threads or shared memory: not one block fits a unit
     registers,  // it would spill
 };

