@@ -97,6 +97,16 @@ TEST(Command, ExplainPrintsATableForPeopleOnEveryArchitecture) {
     }
 }
 
+TEST(Command, DevicesHasTheProcessorAndAReasonForEveryAbsentBackend) {
+    ProcessResult result = tilewright_command({"devices", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.error;
+    json devices = json::parse(result.output);
+    ASSERT_EQ(devices["backends"].size(), 3u);
+    EXPECT_EQ(devices["backends"][0]["devices"][0]["id"], "cpu:0");
+    for (const json& backend : devices["backends"]) EXPECT_TRUE(!backend["devices"].empty() || backend.contains("devices_absent")) << backend.dump();
+    EXPECT_EQ(tilewright_command({"devices"}).exit_code, 0);
+}
+
 TEST(Command, ModelsListsShapesWithSources) {
     json models = json::parse(tilewright_command({"models", "--json"}).output);
     EXPECT_EQ(models.size(), 10u);
