@@ -14,8 +14,8 @@ bool is_network_file_system(long type);  // statfs's f_type
 // Makes the folder of a file and those above it. unavailable with the reason if it cannot.
 Status make_parent_folder(const std::string& path);
 
-// What a file is before SQLite sees it: not_found, unavailable (no permission), invalid_argument (a folder, or not
-// SQLite's format; the message says so). An empty file is ok: SQLite takes it for a new database.
+// Whether there is a file that SQLite could open: not_found, unavailable (no permission), invalid_argument (a folder or device).
+// Does not open it: closing a file drops all of this process's locks on it, also those of SQLite's connections.
 Status check_database_file(const std::string& path);
 
 // True if this process may write the file or, where there is none, its folder.

@@ -15,7 +15,7 @@ Status status_of(int code, const std::string& path, const char* detail) {
         case SQLITE_AUTH: return {StatusCode::unavailable, path + " may not be accessed: no permission" + because};
         case SQLITE_CANTOPEN: return {StatusCode::unavailable, path + " cannot be opened" + because};
         case SQLITE_FULL: return {StatusCode::io, path + " cannot grow: the disk is full; nothing was stored" + because};
-        case SQLITE_NOTADB: return {StatusCode::io, path + " is not an SQLite database or its header is damaged" + because};
+        case SQLITE_NOTADB: return invalid_argument(path + " is not an SQLite database; it is left as it is");
         case SQLITE_CORRUPT: return {StatusCode::io, path + " is corrupt" + because};
         case SQLITE_IOERR: return {StatusCode::io, path + " could not be read or written" + because};
         case SQLITE_NOMEM: return {StatusCode::unavailable, path + ": out of memory"};

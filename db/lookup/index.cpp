@@ -2,6 +2,8 @@
 #include "db/lookup/index.h"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 
 namespace tilewright::lookup {
 namespace {
@@ -59,9 +61,29 @@ void Index::grow_slots() {
     }
 }
 
+uint64_t Index::contents_of(const Rows& rows) const {
+    uint64_t sum = mix(contents_, rows.entries.size());
+    for (const DeviceClass& device : rows.devices) {
+        for (const std::string* text : {&device.backend, &device.arch, &device.family, &device.name}) sum = mix(sum, std::hash<std::string>()(*text));
+        sum = mix(sum, static_cast<uint64_t>(device.units));
+    }
+    for (const Config& config : rows.configs) {
+        for (const ConfigField& field : config_fields()) sum = mix(sum, static_cast<uint64_t>(config.*field.member));
+    }
+    for (const Entry& entry : rows.entries) {
+        sum = mix(sum, hash_of(entry.problem) ^ uint64_t{entry.device} << 32 ^ entry.count ^ uint64_t{entry.old_toolchain} << 31);
+    }
+    for (const Candidate& candidate : rows.candidates) {
+        sum = mix(mix(sum, std::bit_cast<uint64_t>(candidate.median_us)), uint64_t{candidate.config} ^ static_cast<uint64_t>(candidate.measured_at) << 24);
+        sum = mix(sum, std::bit_cast<uint32_t>(candidate.spread) ^ uint64_t{std::bit_cast<uint32_t>(candidate.error)} << 32);
+    }
+    return sum;
+}
+
 void Index::add_layer(const std::string& path, Rows rows) {
     const auto layer = static_cast<uint32_t>(layer_paths_.size());
     layer_paths_.push_back(path);
+    contents_ = mix(contents_of(rows), std::hash<std::string>()(path));
     std::vector<uint32_t> device_number;
     for (const DeviceClass& device : rows.devices) {
         const auto known = std::find(devices_.begin(), devices_.end(), device);

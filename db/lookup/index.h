@@ -53,12 +53,16 @@ public:
     const std::vector<DeviceClass>& devices() const { return devices_; }
     const Candidate* candidates(const Entry& entry) const { return candidates_.data() + entry.first; }
     const std::string& layer_path(const Entry& entry) const { return layer_paths_[entry.layer]; }
+    // Equal contents in equal order, equal number.
+    uint64_t contents() const { return contents_; }
     const Config& config(const Candidate& candidate) const { return configs_[candidate.config]; }
 
 private:
+    uint64_t contents_of(const Rows& rows) const;
     void grow_slots();
     size_t slot_of(const Problem& problem, uint32_t device) const;  // its slot, or the free one where it belongs
 
+    uint64_t contents_ = 0;
     std::vector<std::string> layer_paths_;
     std::vector<DeviceClass> devices_;
     std::vector<Config> configs_;

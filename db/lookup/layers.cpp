@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
 #include "db/defaults.h"
@@ -106,6 +107,17 @@ Result<Rows> read_layer(Layer& layer) {
     return load_rows(store);
 }
 
+// A commit is written to the log, then synced, and only then shown to readers: a log written a moment ago may hold what was
+// not to be seen yet, and will not change again when it is. A file that was locked or failed to be read may do better soon.
+bool is_settled(const Layer& layer) {
+    constexpr int64_t longest_sync_ns = 10'000'000'000;
+    timespec now{};
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0) return false;
+    const StatusCode code = layer.facts.status.code();
+    if (code == StatusCode::unavailable || code == StatusCode::io) return false;
+    return layer.stamp.log_size == 0 || int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec - layer.stamp.log_changed_ns > longest_sync_ns;
+}
+
 }  // namespace
 
 std::shared_ptr<const Index> read_layers(std::vector<Layer>& layers) {
@@ -117,6 +129,7 @@ std::shared_ptr<const Index> read_layers(std::vector<Layer>& layers) {
         if (!layer.builtin) layer.stamp = stamp_of(layer.facts.path);
         Result<Rows> rows = read_layer(layer);
         layer.facts.status = rows.status();
+        layer.settled = is_settled(layer);
         if (!rows.ok()) continue;
         layer.facts.rows = static_cast<int64_t>(rows->entries.size());
         if (rows->unreadable > 0) {

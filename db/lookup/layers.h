@@ -22,6 +22,7 @@ struct Layer {
     DatabaseLayer facts;
     FileStamp stamp;
     bool builtin = false;  // the shipped defaults: no file
+    bool settled = true;   // false: must be read again even if the stamp is the same
 };
 
 // The layers that the options ask for, not read yet, first the one that is asked first.

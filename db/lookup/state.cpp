@@ -124,13 +124,15 @@ bool TuningDatabase::State::refresh() {
     {
         const std::lock_guard lock(mutex);
         const auto unchanged = [](const lookup::Layer& a, const lookup::Layer& b) {
-            return a.facts.path == b.facts.path && a.builtin == b.builtin && (a.builtin || a.stamp == lookup::stamp_of(a.facts.path));
+            return a.facts.path == b.facts.path && a.builtin == b.builtin && (a.builtin || (a.settled && a.stamp == lookup::stamp_of(a.facts.path)));
         };
         if (!owned_.empty() && std::equal(layers.begin(), layers.end(), next.begin(), next.end(), unchanged)) return false;
     }
     auto snapshot = std::make_unique<Snapshot>(lookup::read_layers(next), std::make_unique<lookup::Memo>(smallest_memo));
     const std::lock_guard lock(mutex);
     layers = std::move(next);
+    // Given answers stay good if only something else in the files changed, such as the list of misses.
+    if (!owned_.empty() && owned_.back()->index->contents() == snapshot->index->contents()) return false;
     replace(std::move(snapshot));
     return true;
 }
