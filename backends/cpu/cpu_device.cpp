@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/thread_pool.h"
@@ -105,14 +106,17 @@ public:
         fill_work_order(cpu_kernel.spec, parameters);
         if (parameters.tiles == 0) return {};
         int threads = std::min(pool_.threads(), parameters.tiles);
-        // One piece per thread of one allocation: thread-local scratch would outlive the launch.
-        Memory scratch = allocate_bytes(cpu_kernel.scratch_bytes * threads);
-        if (!scratch) return {StatusCode::unavailable, "no memory for " + std::to_string(threads) + " threads' scratch"};
+        std::lock_guard one_at_a_time(launch_);
+        if (int64_t bytes = cpu_kernel.scratch_bytes * threads; bytes > scratch_bytes_) {
+            scratch_bytes_ = 0, scratch_ = allocate_bytes(bytes);
+            if (!scratch_) return {StatusCode::unavailable, "no memory for " + std::to_string(bytes) + " bytes of scratch"};
+            scratch_bytes_ = bytes;
+        }
         int phases = cpu_kernel.spec.kind == KernelKind::attention_materialized ? 3 : 1;
         for (parameters.phase = 0; parameters.phase < phases; ++parameters.phase) {
             unsigned tiles_dealt = 0;
             parameters.tiles_dealt = &tiles_dealt;
-            pool_.run(threads, [&](int thread) { cpu_kernel.entry(&parameters, scratch.get() + thread * cpu_kernel.scratch_bytes); });
+            pool_.run(threads, [&](int thread) { cpu_kernel.entry(&parameters, scratch_.get() + thread * cpu_kernel.scratch_bytes); });
         }
         return {};
     }
@@ -139,6 +143,9 @@ private:
     }
     DeviceInfo info_;
     ThreadPool pool_;
+    std::mutex launch_;  // guards the pool and the scratch, which is kept: fresh pages cost more than small launches
+    Memory scratch_;
+    int64_t scratch_bytes_ = 0;
 };
 
 }  // namespace

@@ -21,7 +21,6 @@ void ThreadPool::run(int count, const std::function<void(int)>& work) {
         if (count == 1) work(0);
         return;
     }
-    std::lock_guard one(one_run_);
     {
         std::lock_guard lock(mutex_);
         work_ = &work, count_ = count, running_ = count - 1, ++generation_;

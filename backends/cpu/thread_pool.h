@@ -18,14 +18,14 @@ public:
 
     int threads() const { return static_cast<int>(workers_.size()) + 1; }
     // Calls work(0) .. work(count - 1), each on a thread of its own, work(0) on the caller's; returns when all have returned.
-    // count <= threads(). One call at a time: concurrent callers wait for each other.
+    // count <= threads(). Not thread-safe: one call at a time.
     void run(int count, const std::function<void(int)>& work);
 
 private:
     void serve(int number);
 
     std::vector<std::thread> workers_;
-    std::mutex one_run_, mutex_;
+    std::mutex mutex_;
     std::condition_variable start_, finished_;
     const std::function<void(int)>* work_ = nullptr;
     int count_ = 0, running_ = 0;
