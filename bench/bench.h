@@ -1,0 +1,30 @@
+// C functions with which a script measures our kernels beside those of others, on tensors that it owns.
+#pragma once
+#include <cstdint>
+
+#define TILEWRIGHT_BENCH_API extern "C" __attribute__((visibility("default")))
+
+// A failure returns null or a number other than 0; the calling thread's last one is told by tilewright_bench_error().
+// All functions are thread-safe; several threads may load at once.
+TILEWRIGHT_BENCH_API const char* tilewright_bench_error();  // valid until the thread's next failure
+
+// The NVIDIA device of that index; stays open until the process ends.
+TILEWRIGHT_BENCH_API void* tilewright_bench_open(int index);
+
+// Compiles and loads the kernel for a problem text and a config's JSON; contiguous last dimensions, addresses and strides
+// multiples of 16 bytes. Refuses what spills. Lives until the process ends.
+TILEWRIGHT_BENCH_API void* tilewright_bench_load(void* device, const char* problem, const char* config);
+
+// The model's best configs, one JSON a line, at most `count`.
+TILEWRIGHT_BENCH_API const char* tilewright_bench_ranked(void* device, const char* problem, int count);  // valid until the thread's next call
+
+struct TilewrightBenchTensor {
+    void* address;                // on the device, [batch][head][row][column]
+    int64_t batch, head, row;     // strides in elements
+};
+// A call of a loaded kernel on these tensors, with the sizes of `problem`, which may differ from those it was loaded with in sizes alone.
+// `lse` may be null. Lives until the process ends.
+TILEWRIGHT_BENCH_API void* tilewright_bench_call(void* kernel, const char* problem, const TilewrightBenchTensor* query, const TilewrightBenchTensor* key,
+                                                 const TilewrightBenchTensor* value, const TilewrightBenchTensor* out, float* lse);
+// Asynchronous on `stream`.
+TILEWRIGHT_BENCH_API int tilewright_bench_launch(void* device, void* call, void* stream);

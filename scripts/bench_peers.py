@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Attention forward on one NVIDIA GPU: our kernels and every PyTorch SDPA backend, in turns, in one process, on the same tensors.
+
+Each of 36 cells (head dims 64, 128, 256; full and causal; sequences 512 ... 16384; 2048/d heads, batch 16384/sequence, bf16):
+our candidates are checked against a float64 softmax on sampled rows, raced briefly, and the best is timed in turns with the
+others. TFLOP/s by 4*batch*heads*seq*seq*d, half of it where causal, from the median of CUDA-event times. SDPA's "math" backend
+writes the whole score matrix and is left out.
+
+    cmake --build --preset release --target tilewright_bench
+    scripts/bench_peers.py --library build/release/bench/libtilewright_bench.so --json peers.json
+"""
+import argparse, concurrent.futures, contextlib, ctypes, datetime, json, math, statistics, subprocess, sys, time
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+SEQUENCES = (512, 1024, 2048, 4096, 8192, 16384)
+PEERS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
+
+# FlashAttention-3 over cuDNN 9.19, both measured on an H200 on 2026-11-29 (docs/performance.md): what the better of the two
+# would be in this run, since FlashAttention-3 is no backend of PyTorch's. By (head dim, causal), one number a sequence.
+FA3_OVER_CUDNN = {
+    (64, 0): (332/399, 386/443, 501/468, 528/481, 554/491, 560/491), (64, 1): (208/268, 292/342, 411/398, 489/436, 549/456, 563/471),
+    (128, 0): (503/536, 627/613, 684/654, 715/673, 737/680, 704/684), (128, 1): (321/345, 499/439, 613/516, 688/571, 728/606, 750/628),
+    (256, 0): (514/542, 653/636, 748/696, 776/726, 798/740, 809/747), (256, 1): (349/350, 502/463, 632/543, 722/598, 777/627, 805/648),
+}
+
+
+def config(**fields):
+    return json.dumps({"stages": 2, "persistent": 1, "section_kb": 32768, **fields})
+
+
+CANDIDATES = {
+    64: [config(block_q=192, block_kv=128, workers=3, overlapped=1, turns=1), config(block_q=128, block_kv=128, workers=2, overlapped=1, turns=1),
+         config(block_q=128, block_kv=128, workers=2, overlapped=1, turns=1, persistent=0), config(block_q=192, block_kv=96, workers=3, overlapped=1, turns=1),
+         config(block_q=192, block_kv=128, workers=3, overlapped=1, turns=1, section_kb=0)],
+    128: [config(block_q=192, block_kv=128, workers=3, turns=1), config(block_q=128, block_kv=128, workers=2, overlapped=1, turns=1),
+          config(block_q=128, block_kv=128, workers=2, turns=1), config(block_q=192, block_kv=128, workers=3, turns=1, persistent=0),
+          config(block_q=192, block_kv=128, workers=3, turns=1, section_kb=0)],
+    256: [config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1), config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1, persistent=0),
+          config(block_q=128, block_kv=64, workers=2, overlapped=1, turns=1), config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1, section_kb=0)],
+}
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("address", ctypes.c_void_p), ("batch", ctypes.c_int64), ("head", ctypes.c_int64), ("row", ctypes.c_int64)]
+
+    @staticmethod
+    def of(tensor):
+        batch, head, row, column = tensor.stride()
+        assert column == 1
+        return Tensor(tensor.data_ptr(), batch, head, row)
+
+
+class Tilewright:
+    def __init__(self, path, index=0):
+        self.library = ctypes.CDLL(path)
+        for name, result in dict(open=ctypes.c_void_p, load=ctypes.c_void_p, call=ctypes.c_void_p, ranked=ctypes.c_char_p, error=ctypes.c_char_p).items():
+            getattr(self.library, "tilewright_bench_" + name).restype = result
+        self.library.tilewright_bench_load.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+        self.library.tilewright_bench_ranked.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+        self.library.tilewright_bench_call.argtypes = [ctypes.c_void_p, ctypes.c_char_p] + [ctypes.c_void_p] * 5
+        self.library.tilewright_bench_launch.argtypes = [ctypes.c_void_p] * 3
+        self.device = self.library.tilewright_bench_open(index)
+        if not self.device: sys.exit("no device: " + self.error())
+
+    def error(self):
+        return self.library.tilewright_bench_error().decode()
+
+    def load(self, problem, config):
+        """The kernel, or None and the reason."""
+        kernel = self.library.tilewright_bench_load(self.device, problem.encode(), config.encode())
+        return kernel, None if kernel else self.error()
+
+    def ranked(self, problem, count):
+        return self.library.tilewright_bench_ranked(self.device, problem.encode(), count).decode().split("\n")[:-1]
+
+    def launcher(self, kernel, problem, *tensors):
+        """What launches `kernel` on query, key, value and out, which must stay alive."""
+        described = [Tensor.of(t) for t in tensors]
+        call, launch = self.library.tilewright_bench_call(kernel, problem.encode(), *map(ctypes.addressof, described), None), self.library.tilewright_bench_launch
+        if not call: raise RuntimeError(self.error())
+
+        def run():
+            if launch(self.device, call, torch.cuda.current_stream().cuda_stream): raise RuntimeError(self.error())
+        return contextlib.nullcontext, run
+
+
+def in_turns(contenders, repeats, warm_ups):
+    """Milliseconds of each call of each contender (a context to be in, a launch); A B C A B C, so that what drifts drifts for all."""
+    spans = []
+    for repeat in range(warm_ups + repeats):
+        for name, (context, launch) in contenders.items():
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            with context(): start.record(), launch(), end.record()
+            if repeat >= warm_ups: spans.append((name, start, end))
+    torch.cuda.synchronize()
+    times = {name: [] for name in contenders}
+    for name, start, end in spans: times[name].append(start.elapsed_time(end))
+    return times
+
+
+def relative_error(out, query, key, value, causal, samples=128):
+    """Of sampled rows, against float64."""
+    batch, heads, seq, d = query.shape
+    generator = torch.Generator().manual_seed(seq + d)
+    error = norm = 0.0
+    for _ in range(4):
+        b, h = (int(torch.randint(n, (1,), generator=generator)) for n in (batch, heads))
+        rows = torch.cat([torch.tensor([0, seq - 1]), torch.randint(seq, (samples // 4,), generator=generator)]).to(query.device)
+        scores = query[b, h, rows].double() @ key[b, h].double().T / math.sqrt(d)
+        if causal: scores.masked_fill_(torch.arange(seq, device=rows.device)[None, :] > rows[:, None], -math.inf)
+        want = scores.softmax(-1) @ value[b, h].double()
+        got = out[b, h, rows].double()
+        error, norm = error + float(((got - want) ** 2).sum()), norm + float((want ** 2).sum())
+    return math.sqrt(error / norm)
+
+
+def peer(name, query, key, value, causal):
+    return lambda: sdpa_kernel([PEERS[name]]), lambda: F.scaled_dot_product_attention(query, key, value, is_causal=bool(causal))
+
+
+def problem_text(d, seq, causal):
+    return f"forward:b{16384 // seq},hq{2048 // d},sq{seq},skv{seq},d{d}" + (",causal" if causal else "")
+
+
+def measure(ours, kernels, d, seq, causal, repeats):
+    batch, heads, problem = 16384 // seq, 2048 // d, problem_text(d, seq, causal)
+    query, key, value, out = (torch.randn(batch, seq, heads, d, device="cuda", dtype=torch.bfloat16).transpose(1, 2) for _ in range(4))
+    flops = 4 * batch * heads * seq * seq * d * (0.5 if causal else 1)
+    right = {}
+    for text, kernel in kernels:
+        launch = ours.launcher(kernel, problem, query, key, value, out)
+        out.fill_(math.nan), launch[1]()
+        error = relative_error(out, query, key, value, causal)
+        if error < 5e-3 and bool(torch.isfinite(out).all()): right[text] = launch
+        else: print(f"WRONG {problem} {text}: relative error {error:.2e}", flush=True)
+    races = in_turns(right, 5, 2)
+    best = min(races, key=lambda text: statistics.median(races[text]))
+    contenders = {"ours": right[best]}
+    for name in PEERS:
+        contenders[name] = peer(name, query, key, value, causal)
+        try: in_turns({name: contenders[name]}, 0, 1)
+        except RuntimeError as reason: print(f"{name} cannot: {str(reason).splitlines()[0][:100]}", contenders.pop(name) and "")
+    times = in_turns(contenders, repeats, 3)
+    cell = {name: round(flops / statistics.median(t) * 1e-9, 1) for name, t in times.items()}
+    quartiles = statistics.quantiles(times["ours"], n=4)
+    cell["spread"] = round((quartiles[2] - quartiles[0]) / quartiles[1], 4)  # interquartile range over the median
+    cell["config"] = best
+    cell["candidates"] = {text: round(flops / statistics.median(t) * 1e-9, 1) for text, t in races.items()}
+    return cell
+
+
+def key_of(d, seq, causal):
+    return f"fwd:d{d},s{seq},causal{causal}"
+
+
+def print_table(cells):
+    print("\n| problem | | " + " | ".join(map(str, SEQUENCES)) + " |\n|---|---|" + "---|" * len(SEQUENCES))
+    ratios = []
+    for d in CANDIDATES:
+        for causal in (0, 1):
+            row = [cells.get(key_of(d, seq, causal), {}) for seq in SEQUENCES]
+            for name in ("ours", *PEERS):
+                print(f"| {f'forward d{d} ' + ('causal' if causal else 'full') if name == 'ours' else ''} | {name} | " + " | ".join(f"{c[name]:.0f}" if name in c else "-" for c in row) + " |")
+            over, target = [], []
+            for c, fa3 in zip(row, FA3_OVER_CUDNN[d, causal]):
+                ok = "ours" in c and "cudnn" in c
+                over.append(f"{c['ours'] / c['cudnn']:.3f}" if ok else "-")
+                target.append(f"{c['ours'] / (c['cudnn'] * max(1, fa3)):.3f}" if ok else "-")
+                if ok: ratios.append(c["ours"] / (c["cudnn"] * max(1, fa3)))
+            print("| | ours / cudnn | " + " | ".join(over) + " |\n| | ours / better of cudnn and FA3 | " + " | ".join(target) + " |")
+    if ratios: print(f"\n{len(ratios)} cells: least {min(ratios):.3f}, geometric mean {statistics.geometric_mean(ratios):.3f} x the better of cudnn and FA3; {sum(r >= 1 for r in ratios)} at 1.0 or above")
+
+
+@torch.no_grad()
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", default="build/release/bench/libtilewright_bench.so")
+    parser.add_argument("--json", help="write the cells here")
+    parser.add_argument("--commit", help="default: git's HEAD")
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--ranked", type=int, default=2, help="candidates of the model's, beside the list in this script")
+    parser.add_argument("--only", default="", help="cells whose key contains this")
+    arguments = parser.parse_args()
+    torch.manual_seed(0)
+    ours = Tilewright(arguments.library)
+    cells = [(d, seq, causal) for d in CANDIDATES for causal in (0, 1) for seq in SEQUENCES if arguments.only in key_of(d, seq, causal)]
+    wanted = {cell: list(dict.fromkeys(CANDIDATES[cell[0]] + ours.ranked(problem_text(*cell), arguments.ranked))) for cell in cells}
+    # A kernel serves all sequences of a (head dim, mask): it is compiled once.
+    texts = {(d, causal, text): problem_text(d, seq, causal) for (d, seq, causal), texts in wanted.items() for text in texts}
+    start = time.time()
+    with concurrent.futures.ThreadPoolExecutor() as pool: loaded = dict(zip(texts, pool.map(lambda item: ours.load(item[1], item[0][2]), texts.items())))
+    print(f"{len(texts)} kernels compiled in {time.time() - start:.1f} s; torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}", flush=True)
+    for (d, causal, text), (kernel, reason) in loaded.items():
+        if not kernel: print(f"not run: d{d} causal{causal} {text}: {reason}")
+    report = {"commit": arguments.commit or subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip(), "device": torch.cuda.get_device_name(),
+              "date": datetime.date.today().isoformat(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "cells": {}}
+    for d, seq, causal in cells:
+        kernels = [(text, loaded[d, causal, text][0]) for text in wanted[d, seq, causal] if loaded[d, causal, text][0]]
+        cell = measure(ours, kernels, d, seq, causal, arguments.repeats)
+        report["cells"][key_of(d, seq, causal)] = cell
+        print(key_of(d, seq, causal), {k: v for k, v in cell.items() if k != "candidates"}, flush=True)
+        if arguments.json:
+            with open(arguments.json, "w") as file: json.dump(report, file, indent=1)
+    print_table(report["cells"])
+
+
+if __name__ == "__main__":
+    main()
