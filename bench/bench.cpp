@@ -22,10 +22,11 @@ struct Call {
     Kernel* kernel;
     kernel::ForwardParameters parameters;
 };
+// Never destroyed: the driver may be gone before static destructors run.
 std::mutex mutex;
-std::list<std::unique_ptr<Device>> devices;
-std::list<std::unique_ptr<Kernel>> kernels;  // after the devices: destroyed before them
-std::list<Call> calls;
+auto& devices = *new std::list<std::unique_ptr<Device>>;
+auto& kernels = *new std::list<std::unique_ptr<Kernel>>;
+auto& calls = *new std::list<Call>;
 
 template <class T>
 std::optional<T> unwrap(Result<T> result) {

@@ -140,9 +140,13 @@ def measure(ours, kernels, d, seq, causal, repeats):
     best = min(races, key=lambda text: statistics.median(races[text]))
     contenders = {"ours": right[best]}
     for name in PEERS:
-        contenders[name] = peer(name, query, key, value, causal)
-        try: in_turns({name: contenders[name]}, 0, 1)
-        except RuntimeError as reason: print(f"{name} cannot: {str(reason).splitlines()[0][:100]}", contenders.pop(name) and "")
+        other = peer(name, query, key, value, causal)
+        try:
+            in_turns({name: other}, 0, 1)
+        except RuntimeError as reason:
+            print(f"{name} cannot: {str(reason).splitlines()[0][:100]}")
+        else:
+            contenders[name] = other
     times = in_turns(contenders, repeats, 3)
     cell = {name: round(flops / statistics.median(t) * 1e-9, 1) for name, t in times.items()}
     quartiles = statistics.quantiles(times["ours"], n=4)

@@ -4,6 +4,7 @@
 namespace tilewright::nvidia {
 namespace {
 
+constexpr unsigned long long default_stream_id = ~0ull;  // the driver counts from 0
 constexpr size_t chunk_bytes = TileCounters::counters_per_chunk * sizeof(unsigned);
 
 }  // namespace
@@ -14,14 +15,16 @@ Status TileCounters::reserve() {
 }
 
 Result<unsigned*> TileCounters::counter(Stream stream) {
-    int capturing = 0;
-    TILEWRIGHT_RETURN_IF_ERROR(driver_.is_capturing(stream, &capturing));
-    if (capturing) {
-        std::lock_guard lock(mutex_);
-        return next();
+    unsigned long long id = default_stream_id;
+    if (stream) {  // the default stream cannot be captured
+        int capturing = 0;
+        TILEWRIGHT_RETURN_IF_ERROR(driver_.is_capturing(stream, &capturing));
+        if (capturing) {
+            std::lock_guard lock(mutex_);
+            return next();
+        }
+        TILEWRIGHT_RETURN_IF_ERROR(driver_.stream_id(stream, &id));
     }
-    unsigned long long id = 0;
-    TILEWRIGHT_RETURN_IF_ERROR(driver_.stream_id(stream, &id));
     std::lock_guard lock(mutex_);
     unsigned*& known = of_stream_[id];
     if (!known) {

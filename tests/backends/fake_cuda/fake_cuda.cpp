@@ -135,10 +135,7 @@ int cuDevicePrimaryCtxRetain(void** context, int device) {
     *context = primary + device;
     return success;
 }
-int cuDevicePrimaryCtxRelease_v2(int) {
-    FAKE_ENTER();
-    return --retained >= 0 ? success : invalid_context;
-}
+int cuDevicePrimaryCtxRelease_v2(int) { FAKE_ENTER(); return --retained >= 0 ? success : invalid_context; }
 int cuCtxGetCurrent(void** context) {
     FAKE_ENTER();
     *context = contexts.empty() ? nullptr : contexts.back();
@@ -155,10 +152,7 @@ int cuCtxPopCurrent_v2(void** context) {
     contexts.pop_back();
     return success;
 }
-int cuCtxSynchronize() {
-    FAKE_ENTER_CONTEXT();
-    return success;
-}
+int cuCtxSynchronize() { FAKE_ENTER_CONTEXT(); return success; }
 int cuMemAlloc_v2(unsigned long long* address, size_t bytes) {
     FAKE_ENTER_CONTEXT();
     if (bytes == 0) return invalid_value;
@@ -166,10 +160,7 @@ int cuMemAlloc_v2(unsigned long long* address, size_t bytes) {
     if (bytes > size_t{1} << 40) return out_of_memory;
     return add(allocations, reinterpret_cast<void**>(address), bytes);
 }
-int cuMemFree_v2(unsigned long long address) {
-    FAKE_ENTER_CONTEXT();
-    return remove(allocations, reinterpret_cast<void*>(address));
-}
+int cuMemFree_v2(unsigned long long address) { FAKE_ENTER_CONTEXT(); return remove(allocations, reinterpret_cast<void*>(address)); }
 int cuMemcpyHtoD_v2(unsigned long long to, const void* from, size_t bytes) {
     FAKE_ENTER_CONTEXT();
     if (!inside(to)) return invalid_value;
@@ -225,22 +216,10 @@ int cuThreadExchangeStreamCaptureMode(int* mode) {
     std::swap(*mode, capture_mode);
     return success;
 }
-int cuEventCreate(void** event, unsigned) {
-    FAKE_ENTER_CONTEXT();
-    return add(events, event);
-}
-int cuEventDestroy_v2(void* event) {
-    FAKE_ENTER_CONTEXT();
-    return remove(events, event);
-}
-int cuEventRecord(void*, void*) {
-    FAKE_ENTER_CONTEXT();
-    return success;
-}
-int cuEventSynchronize(void*) {
-    FAKE_ENTER_CONTEXT();
-    return success;
-}
+int cuEventCreate(void** event, unsigned) { FAKE_ENTER_CONTEXT(); return add(events, event); }
+int cuEventDestroy_v2(void* event) { FAKE_ENTER_CONTEXT(); return remove(events, event); }
+int cuEventRecord(void*, void*) { FAKE_ENTER_CONTEXT(); return success; }
+int cuEventSynchronize(void*) { FAKE_ENTER_CONTEXT(); return success; }
 int cuEventElapsedTime(float* milliseconds, void*, void*) {
     FAKE_ENTER_CONTEXT();
     *milliseconds = 0.25f;
@@ -252,19 +231,13 @@ int cuModuleLoadData(void** module, const void* image) {
     if (std::memcmp(image, "\177ELF", 4) != 0) return invalid_value;
     return add(modules, module);
 }
-int cuModuleUnload(void* module) {
-    FAKE_ENTER_CONTEXT();
-    return remove(modules, module);
-}
+int cuModuleUnload(void* module) { FAKE_ENTER_CONTEXT(); return remove(modules, module); }
 int cuModuleGetFunction(void** function, void* module, const char*) {
     FAKE_ENTER_CONTEXT();
     *function = module;
     return success;
 }
-int cuFuncSetAttribute(void*, int, int) {
-    FAKE_ENTER_CONTEXT();
-    return success;
-}
+int cuFuncSetAttribute(void*, int, int) { FAKE_ENTER_CONTEXT(); return success; }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int threads, size_t) {
     FAKE_ENTER_CONTEXT();
     *blocks = threads > 1024 ? 0 : 2;
