@@ -95,7 +95,7 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
     Prediction result;
     TILEWRIGHT_ASSIGN_OR_RETURN(result.resources, estimate_resources(spec, arch));
     if (compiled && compiled->registers > 0) {
-        result.resources.registers = compiled->registers + std::max(0, compiled->accumulation_registers);
+        result.resources.registers = compiled->registers;  // AGPRs counted in
         result.resources.registers_held = result.resources.registers;
     }
     TILEWRIGHT_RETURN_IF_ERROR(fits(result.resources, arch));
