@@ -41,8 +41,6 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.kind != KernelKind::attention_forward) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no AMD kernel");
     if (spec.problem.dtype == DType::fp32) return Status(StatusCode::unsupported, "AMD kernels are for fp16 and bf16, not fp32");
     if (c.persistent) return refuse("persistent", c.persistent, "AMD's blocks do one tile each: it must be 0");
-    if (c.turns) return refuse("turns", c.turns, "the waves of AMD's kernels take none: it must be 0");
-    if (c.overlapped && c.stages < 2) return refuse("stages", c.stages, "overlapped needs 2: the next keys are read before this tile's are given back");
 
     FamilyNames names = names_of(arch.family);
     AmdShape shape{c.block_q, c.block_kv, c.stages, c.workers, static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v)};
