@@ -1,0 +1,18 @@
+// What writer and reader of bundles agree on.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace tilewright::bundle_format {
+
+constexpr const char* name = "tilewright-launch";
+constexpr int version = 1;  // frozen: a change of meaning is a new number
+
+inline int64_t element_bytes(const std::string& element) { return element == "fp32" ? 4 : element == "fp16" || element == "bf16" ? 2 : 0; }
+
+// Names become files of the bundle's directory, and nothing outside it.
+inline bool is_file_name(const std::string& text) {
+    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == text.npos && text[0] != '.';
+}
+
+}  // namespace tilewright::bundle_format

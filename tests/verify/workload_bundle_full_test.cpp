@@ -1,0 +1,200 @@
+// Bundles: complete, the same when read back, and in agreement with the code object that they carry.
+#include "verify/workload_bundle.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "backends/amd/amd_backend.h"
+#include "backends/amd/code_object.h"
+#include "core/process.h"
+#include "core/scratch_directory.h"
+#include "kernels/parameters.h"
+#include "verify/device_workload.h"
+#include "verify/element.h"
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+
+struct Made {
+    Bundle bundle;
+    PreparedCheck prepared;
+    CodeObject object;
+    KernelSource source;
+};
+
+Config small_config(const Arch& arch) {
+    Config config;
+    config.block_q = 64, config.block_kv = 32, config.workers = 4;
+    config.blocks = arch.family == Family::cdna ? 2 : 4;
+    return config;
+}
+
+class WorkloadBundle : public testing::TestWithParam<const char*> {
+protected:
+    void SetUp() override {
+        backend_ = amd::make_backend();
+        if (auto toolchain = backend_->toolchain(); !toolchain.ok()) GTEST_SKIP() << toolchain.status().message();
+    }
+    Made make(const std::string& problem, const std::string& arch_name, Layout layout = Layout::rows_first) {
+        const Arch& arch = *find_arch(arch_name);
+        CheckOptions options;
+        options.max_rows = 20, options.workload.layout = layout;
+        Made made{{}, *prepare_check(*parse_problem(problem), options), {}, {}};
+        KernelSpec spec = spec_for(made.prepared.workload, small_config(arch));
+        auto source = generate(spec, arch);
+        EXPECT_TRUE(source.ok()) << source.status().message();
+        made.source = *source;
+        auto object = backend_->compile(*source, arch);
+        EXPECT_TRUE(object.ok()) << object.status().message();
+        made.object = *object;
+        auto bundle = make_bundle(*backend_, arch, made.prepared, spec, *source, *object);
+        EXPECT_TRUE(bundle.ok()) << bundle.status().message();
+        if (bundle.ok()) made.bundle = *bundle;
+        return made;
+    }
+    std::unique_ptr<Backend> backend_;
+};
+
+const BundleField& field(const Bundle& bundle, const std::string& name) {
+    auto found = std::ranges::find(bundle.fields, name, &BundleField::name);
+    EXPECT_NE(found, bundle.fields.end()) << name;
+    return *found;
+}
+template <class T>
+T value(const Bundle& bundle, const std::string& name) {
+    T number;
+    EXPECT_EQ(field(bundle, name).size, int64_t{sizeof number});
+    memcpy(&number, bundle.arguments.data() + field(bundle, name).offset, sizeof number);
+    return number;
+}
+
+TEST_P(WorkloadBundle, ReadBackItAgreesWithTheCodeObjectsMetadata) {
+    Made made = make("forward:b2,hq4,hkv2,sq100,skv70,d64,bf16,causal", GetParam());
+    auto scratch = ScratchDirectory::create();
+    ASSERT_TRUE(scratch.ok());
+    Status written = write_bundle(scratch->file("bundle"), made.bundle);
+    ASSERT_TRUE(written.ok()) << written.message();
+    auto read = read_bundle(scratch->file("bundle"));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+
+    EXPECT_EQ(read->code, made.object.bytes);
+    auto parsed = amd::read_code_object(read->code);
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    const amd::KernelCode& kernel = parsed->kernels[0];
+    EXPECT_EQ(read->arch, parsed->arch);
+    EXPECT_EQ(read->kernel, kernel.name);
+    EXPECT_EQ(static_cast<int64_t>(read->arguments.size()), kernel.argument_bytes);
+    EXPECT_EQ(read->argument_alignment, kernel.argument_alignment);
+    ASSERT_EQ(kernel.arguments.size(), 1u);  // one struct by value, and nothing hidden
+    EXPECT_EQ(kernel.arguments[0].size, kernel.argument_bytes);
+    EXPECT_EQ(read->static_shared_bytes, kernel.group_bytes);
+    EXPECT_EQ(read->dynamic_shared_bytes, 0);
+    EXPECT_EQ(read->block[0] * read->block[1] * read->block[2], kernel.max_threads);
+    EXPECT_EQ(read->block[0] % kernel.wave_size, 0);
+    EXPECT_EQ(read->grid, (std::array<int64_t, 3>{2 * 4 * 2, 1, 1}));
+    EXPECT_EQ(read->fields.back().offset + read->fields.back().size, kernel.argument_bytes);
+}
+
+TEST_P(WorkloadBundle, HoldsEveryArgumentAndBuffer) {
+    Made made = make("forward:b2,hq4,hkv2,sq100,skv70,d64,fp16,window9:3,bias,alibi,sink,softcap", GetParam());
+    const Bundle& bundle = made.bundle;
+    const Workload& workload = made.prepared.workload;
+    EXPECT_EQ(value<int32_t>(bundle, "batch"), 2);
+    EXPECT_EQ(value<int32_t>(bundle, "seq_kv"), 70);
+    EXPECT_EQ(value<int32_t>(bundle, "window_left"), 9);
+    EXPECT_EQ(value<int32_t>(bundle, "tiles"), bundle.grid[0]);
+    EXPECT_EQ(value<float>(bundle, "scale"), workload.scale);
+    EXPECT_EQ(value<int64_t>(bundle, "key_strides.row"), workload.key.strides[2]);
+    EXPECT_EQ(value<int64_t>(bundle, "key"), 0);  // addresses are the replayer's
+    EXPECT_EQ(bundle.problem, to_text(workload.problem));
+    for (const char* name : {"query", "key", "value", "out", "lse", "bias", "slope", "sink"}) {
+        EXPECT_EQ(field(bundle, name).buffer, name);
+        EXPECT_EQ(std::ranges::count(bundle.buffers, name, &BundleBuffer::name), 1) << name;
+    }
+    EXPECT_EQ(field(bundle, "scores").buffer, "");
+    const std::vector<unsigned char>& key = workload.buffers[static_cast<size_t>(workload.key.buffer)].bytes;
+    auto buffer = std::ranges::find(bundle.buffers, "key", &BundleBuffer::name);
+    EXPECT_EQ(buffer->contents, std::string(key.begin(), key.end()));
+    EXPECT_EQ(field(bundle, "key").buffer_offset, workload.key.offset);
+    EXPECT_FALSE(buffer->written);
+    EXPECT_TRUE(std::ranges::find(bundle.buffers, "out", &BundleBuffer::name)->written);
+}
+
+INSTANTIATE_TEST_SUITE_P(Archs, WorkloadBundle, testing::Values("gfx90a", "gfx942", "gfx1100", "gfx1201"));
+
+class OneBundle : public WorkloadBundle {};
+INSTANTIATE_TEST_SUITE_P(Archs, OneBundle, testing::Values("gfx942"));
+
+TEST_P(OneBundle, PackedTensorsShareOneBuffer) {
+    Made made = make("forward:hq2,sq40,d64,bf16", GetParam(), Layout::packed);
+    EXPECT_EQ(field(made.bundle, "query").buffer, "query");
+    EXPECT_EQ(field(made.bundle, "key").buffer, "query");
+    EXPECT_EQ(field(made.bundle, "value").buffer, "query");
+    EXPECT_LT(field(made.bundle, "query").buffer_offset, field(made.bundle, "key").buffer_offset);
+}
+
+TEST_P(OneBundle, AcceptsTheReferenceAndNothingElse) {
+    Made made = make("forward:hq2,sq40,d64,bf16", GetParam());
+    const Bundle& bundle = made.bundle;
+    ASSERT_EQ(bundle.expected.size(), 2u);
+    EXPECT_GT(bundle.expected[0].tolerance, 0);
+    EXPECT_LT(bundle.expected[0].tolerance, 0.1);
+    std::vector<std::string> results;
+    for (const BundleBuffer& buffer : bundle.buffers) results.push_back(buffer.contents);
+    EXPECT_THAT(check_bundle(bundle, results), HasSubstr("is nan; expected"));
+    for (const BundleExpected& expected : bundle.expected) {
+        auto buffer = std::ranges::find(bundle.buffers, expected.buffer, &BundleBuffer::name) - bundle.buffers.begin();
+        DType dtype = *parse_dtype(expected.element);
+        for (size_t i = 0; i < expected.values.size(); ++i) {
+            const auto& row = expected.rows[i / static_cast<size_t>(expected.columns)];
+            int64_t at = static_cast<int64_t>(i) % expected.columns;
+            for (size_t d = 0; d < 3; ++d) at += row[d] * expected.strides[d];
+            store_element(dtype, results[static_cast<size_t>(buffer)].data() + expected.offset + at * static_cast<int64_t>(size_of(dtype)), expected.values[i]);
+        }
+    }
+    EXPECT_EQ(check_bundle(bundle, results), "");
+    auto lse = std::ranges::find(bundle.buffers, "lse", &BundleBuffer::name) - bundle.buffers.begin();
+    std::string saved = results[static_cast<size_t>(lse)];
+    store_element(DType::fp32, results[static_cast<size_t>(lse)].data() + bundle.expected[1].offset, bundle.expected[1].values[0] + 0.1);
+    EXPECT_THAT(check_bundle(bundle, results), HasSubstr("lse of batch 0, head 0, row 0"));
+    results[static_cast<size_t>(lse)] = saved;
+    results[0][3] = static_cast<char>(~results[0][3]);
+    EXPECT_THAT(check_bundle(bundle, results), HasSubstr("is an input"));
+}
+
+TEST_P(OneBundle, DamageIsNamed) {
+    Made made = make("forward:hq2,sq40,d64,bf16", GetParam());
+    auto scratch = ScratchDirectory::create();
+    ASSERT_TRUE(scratch.ok());
+    std::string directory = scratch->file("bundle"), json_file = directory + "/launch.json";
+    ASSERT_TRUE(write_bundle(directory, made.bundle).ok());
+    std::string json = *read_file(json_file);
+    auto with = [&](const std::string& from, const std::string& to) {
+        std::string changed = json;
+        size_t at = changed.find(from);
+        EXPECT_NE(at, changed.npos) << from;
+        EXPECT_TRUE(write_file(json_file, changed.replace(at, from.size(), to)).ok());
+        return read_bundle(directory).status().message();
+    };
+    EXPECT_THAT(with("\"version\": 1", "\"version\": 2"), HasSubstr("version 2; this reads version 1"));
+    EXPECT_THAT(with("\"file\": \"code.bin\"", "\"file\": \"../code.bin\""), HasSubstr("no file of a bundle"));
+    EXPECT_THAT(with("\"name\": \"key\"", "\"name\": 7"), HasSubstr("malformed"));
+    EXPECT_THAT(with("\"offset\": 8,", "\"offset\": 4,"), HasSubstr("overlaps"));
+    EXPECT_THAT(with("\"buffer\": \"key\"", "\"buffer\": \"kay\""), HasSubstr("'kay', which is not there"));
+    EXPECT_THAT(with("{", "["), HasSubstr("no JSON"));
+    EXPECT_EQ(with("\"format\"", "\"format\""), "");
+    std::filesystem::resize_file(directory + "/key.bin", 5);
+    EXPECT_THAT(read_bundle(directory).status().message(), HasSubstr("'key.bin' has 5 bytes; launch.json says"));
+    std::filesystem::remove(directory + "/key.bin");
+    EXPECT_EQ(read_bundle(directory).status().code(), StatusCode::io);
+    EXPECT_EQ(write_bundle("/proc/no/such", made.bundle).code(), StatusCode::io);
+}
+
+}  // namespace
+}  // namespace tilewright

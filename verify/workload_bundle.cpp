@@ -1,0 +1,87 @@
+// Records a launch of a workload and adds what must come out.
+#include "verify/workload_bundle.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/bundle_recorder.h"
+#include "verify/device_workload.h"
+#include "verify/element.h"
+
+namespace tilewright {
+namespace {
+
+// As compare() does.
+double tolerance_of(const std::vector<double>& reference, const std::vector<double>& naive) {
+    double largest = 0, error = 0;
+    for (size_t i = 0; i < reference.size(); ++i) {
+        if (!std::isfinite(reference[i])) continue;
+        largest = std::max(largest, std::abs(reference[i]));
+        if (std::isfinite(naive[i])) error = std::max(error, std::abs(naive[i] - reference[i]));
+    }
+    return 2 * error + 1e-6 * largest;
+}
+
+}  // namespace
+
+Result<Bundle> make_bundle(Backend& backend, const Arch& arch, const PreparedCheck& prepared, const KernelSpec& spec, const KernelSource& source,
+                           const CodeObject& object) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::string toolchain, backend.toolchain());
+    TILEWRIGHT_ASSIGN_OR_RETURN(Resources resources, backend.inspect(object));
+    BundleRecorder recorder(arch, toolchain, resources.shared_bytes);
+    const Workload& workload = prepared.workload;
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(recorder, workload));
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, recorder.load(object, spec, source));
+    TILEWRIGHT_RETURN_IF_ERROR(recorder.launch(*kernel, on_device.parameters(), nullptr));
+    Bundle bundle = *recorder.bundle();
+
+    auto expect = [&](const char* name, const Tensor& tensor, const void* address, const std::vector<double>& reference,
+                      const std::vector<double>& naive) -> Status {
+        TILEWRIGHT_ASSIGN_OR_RETURN(auto place, recorder.place(address));
+        BundleExpected expected;
+        expected.name = name, expected.buffer = place.first, expected.offset = place.second;
+        expected.element = tilewright::name(tensor.dtype);
+        expected.strides = {tensor.strides[0], tensor.strides[1], tensor.strides[2]};
+        expected.columns = tensor.sizes[3];
+        for (const RowIndex& row : prepared.rows) expected.rows.push_back({row.batch, row.head, row.query});
+        expected.values = reference;
+        expected.tolerance = tolerance_of(reference, naive);
+        bundle.expected.push_back(std::move(expected));
+        return {};
+    };
+    const kernel::ForwardParameters& p = on_device.parameters();
+    TILEWRIGHT_RETURN_IF_ERROR(expect("out", workload.out, p.out, prepared.reference.out, prepared.naive.out));
+    if (workload.lse.present()) TILEWRIGHT_RETURN_IF_ERROR(expect("lse", workload.lse, p.lse, prepared.reference.lse, prepared.naive.lse));
+    return bundle;
+}
+
+std::string check_bundle(const Bundle& bundle, const std::vector<std::string>& results) {
+    if (results.size() != bundle.buffers.size())
+        return "there are " + std::to_string(results.size()) + " buffers, not " + std::to_string(bundle.buffers.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+        const BundleBuffer& buffer = bundle.buffers[i];
+        if (results[i].size() != buffer.contents.size()) return buffer.name + " has another size";
+        if (!buffer.written && results[i] != buffer.contents) return buffer.name + " was written, but is an input";
+    }
+    for (const BundleExpected& expected : bundle.expected) {
+        auto buffer = std::ranges::find(bundle.buffers, expected.buffer, &BundleBuffer::name);
+        const std::string& bytes = results[static_cast<size_t>(buffer - bundle.buffers.begin())];
+        Result<DType> dtype = parse_dtype(expected.element);
+        if (!dtype.ok()) return dtype.status().message();
+        auto element = static_cast<int64_t>(size_of(*dtype)), columns = expected.columns;
+        for (size_t i = 0; i < expected.values.size(); ++i) {
+            const auto& row = expected.rows[i / static_cast<size_t>(columns)];
+            int64_t column = static_cast<int64_t>(i) % columns;
+            int64_t at = row[0] * expected.strides[0] + row[1] * expected.strides[1] + row[2] * expected.strides[2] + column;
+            double x = load_element(*dtype, bytes.data() + expected.offset + at * element), r = expected.values[i];
+            bool same = std::isnan(r) ? std::isnan(x) : std::isinf(r) ? x == r : std::abs(x - r) <= expected.tolerance;
+            if (!same)
+                return expected.name + " of batch " + std::to_string(row[0]) + ", head " + std::to_string(row[1]) + ", row " + std::to_string(row[2]) +
+                       ", column " + std::to_string(column) + " is " + std::to_string(x) + "; expected " + std::to_string(r) + " within " +
+                       std::to_string(expected.tolerance);
+        }
+    }
+    return "";
+}
+
+}  // namespace tilewright
