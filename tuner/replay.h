@@ -1,0 +1,51 @@
+// Recorded search spaces (T4 results files), replayed without a device, and what a strategy reaches on them.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tilewright/status.h"
+#include "tuner/search_space.h"
+
+namespace tilewright {
+
+struct RecordedSpace {
+    std::string name;
+    SearchSpace space;
+    std::vector<double> costs;          // per configuration, in the file's unit; failed_cost if it failed
+    std::vector<std::string> outcomes;  // "correct", "compile", "runtime", ...
+};
+
+// Reads a T4 results file; gzip is recognised by its content. A parameter whose values are all numbers is ordered. io: the file cannot be
+// read; invalid_argument: not T4, and where.
+Result<RecordedSpace> read_t4(const std::string& path);
+
+struct SimulationOptions {
+    std::string strategy = "portfolio";
+    int evaluations = 400;
+    int repeats = 100;
+    uint64_t seed = 1;
+    int threads = 0;  // 0: one per core
+};
+
+struct Simulation {
+    struct Row {
+        int evaluations;
+        double median, p10;  // over the repeats, of optimum / best found; 0 while nothing worked
+    };
+    std::vector<Row> rows;  // at 20, 50, 100, 200, 400 as far as they fit the evaluations, and at the last
+    // The comparison method's score: the gap between random search's expected best and the optimum that is closed, mean over the
+    // evaluations until random search has closed 95 % of the way from the median; 1 is the optimum at once, 0 as good as random.
+    double score;
+    struct Reached {
+        double fraction;
+        double evaluations;  // median over the repeats; infinite where more than half never reached it
+    };
+    std::vector<Reached> reached;  // 0.90, 0.95, 0.99 of the optimum
+    double seconds;
+};
+// Runs `repeats` searches with seeds seed, seed + 1, ...; the result does not depend on the threads. invalid_argument: an unknown strategy, a
+// count below 1, or a recording with no success.
+Result<Simulation> simulate(const RecordedSpace& recorded, const SimulationOptions& options);
+
+}  // namespace tilewright

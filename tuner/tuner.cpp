@@ -1,1 +1,0 @@
-// Placeholder of the layer tuner; replaced by its first real file.
