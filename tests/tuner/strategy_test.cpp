@@ -97,7 +97,7 @@ std::vector<std::string> names() {
     for (const StrategyRow& row : strategies()) list.emplace_back(row.name);
     return list;
 }
-INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(names()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(names()), [](const auto& each) { return each.param; });
 
 TEST(Strategy, ThatLearnsFindsTheBottomOfABowlInATenthOfTheSpace) {
     const RecordedSpace recorded = test::bowl();
