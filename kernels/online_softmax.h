@@ -14,39 +14,36 @@ template <class Arch, int rows>
 struct OnlineSoftmax {
     using Value = typename Arch::Value;
     static constexpr int slack = Arch::Config::slack;
-    // Where |maximum * scale| is larger than this, rounding the product once here and once in the fused multiply-add of
-    // the exponent would differ by more than a few powers of two.
-    static constexpr float largest_offset = 0x1p24f;
+    // Where |maximum * scale| is larger than this, rounding the product once here and once in the fused multiply-add of the
+    // exponent would differ by so much that the largest probability is no longer 1 after rounding to 16 bits.
+    static constexpr float largest_offset = 0x1p12f;
 
     float scale;  // of the scores, times log2(e): 2^x is cheaper than e^x; positive
     float maximum[rows];
     Value sum[rows];
-    float correction[rows];  // what sums and outputs so far are to be multiplied by
+    float correction[rows];  // what outputs so far are to be multiplied by, where update() says so
+    bool distant = false;    // some maximum is beyond largest_offset
 
     TILEWRIGHT_DEVICE explicit OnlineSoftmax(float scale_log2) : scale(scale_log2) {
         TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) maximum[r] = -infinity, sum[r] = Value{};
     }
 
     // Turns scores into probabilities relative to `maximum`; true if earlier outputs are to be corrected.
-    // The maximum may lag behind by `slack` (a power of two): any reference serves that avoids overflow.
+    // The maximum may lag behind by `slack` (a power of two): any reference serves that avoids overflow. All that is rare
+    // hangs on one vote: a maximum to be moved, a row that has seen nothing (its differences are NaN), distant maxima.
     template <class Scores>
     TILEWRIGHT_DEVICE bool update(Scores& scores) {
-        bool corrected = slack == 0, far = false;
-        float offset[rows];
+        bool moves = slack == 0 || distant;
+        float largest[rows], offset[rows];
         TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
             Value lane_largest = Arch::broadcast(maximum[r]);
             TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) lane_largest = Arch::max(lane_largest, scores.at(r, c));
-            float largest = Arch::row_max(lane_largest);
-            if (slack > 0) {
-                if ((largest - maximum[r]) * scale <= slack) largest = maximum[r];
-                else corrected = true;
-            }
-            correction[r] = Arch::exp2((maximum[r] - reference(largest)) * scale);
-            maximum[r] = largest;
-            offset[r] = reference(largest) * scale;
-            far |= !(offset[r] < largest_offset && offset[r] > -largest_offset);
+            largest[r] = Arch::row_max(lane_largest);
+            offset[r] = maximum[r] * scale;
+            moves |= !((largest[r] - maximum[r]) * scale <= slack);
         }
-        if (Arch::any(far)) subtract_maxima(scores, offset);
+        moves = Arch::any(moves);
+        if (moves) refer_to(largest, offset, scores);
         TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
             float shift = offset[r] - Arch::probability_lift;
             Value partial{};
@@ -55,9 +52,9 @@ struct OnlineSoftmax {
                 scores.at(r, c) = probability;
                 partial += probability;
             }
-            sum[r] = sum[r] * correction[r] + partial;
+            sum[r] += partial;
         }
-        return Arch::any(corrected);
+        return moves;
     }
 
     TILEWRIGHT_DEVICE float total(int r) const { return Arch::row_sum(sum[r]); }
@@ -69,12 +66,19 @@ struct OnlineSoftmax {
 private:
     static TILEWRIGHT_DEVICE float reference(float maximum) { return maximum == -infinity ? 0.0f : maximum; }
 
-    // The rare way: subtract before scaling, where offset = maximum * scale would overflow or be too coarse.
+    // Moves the maxima to `largest`. Where offset = maximum * scale would overflow or be too coarse, the maximum is
+    // subtracted before scaling instead.
     template <class Scores>
-    TILEWRIGHT_DEVICE void subtract_maxima(Scores& scores, float (&offset)[rows]) const {
+    TILEWRIGHT_DEVICE void refer_to(const float (&largest)[rows], float (&offset)[rows], Scores& scores) {
         TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
-            TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) scores.at(r, c) = scores.at(r, c) - reference(maximum[r]);
-            offset[r] = 0;
+            float origin = reference(largest[r]);
+            correction[r] = Arch::exp2((maximum[r] - origin) * scale);
+            maximum[r] = largest[r];
+            sum[r] = sum[r] * correction[r];
+            offset[r] = origin * scale;
+            if (offset[r] < largest_offset && offset[r] > -largest_offset) continue;
+            TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) scores.at(r, c) = scores.at(r, c) - origin;
+            offset[r] = 0, distant = true;
         }
     }
 };
