@@ -10,7 +10,7 @@ namespace tilewright::kernel {
 struct NvidiaTile {
     int head_dim, head_dim_v, element_bytes;
     int block_q, block_kv, stages, workers, blocks;
-    bool overlapped;
+    bool overlapped, persistent;
 };
 
 constexpr int nvidia_registers_per_unit = 65536;
@@ -38,14 +38,20 @@ constexpr int sm80_register_estimate(const NvidiaTile& t) {
 // Kernels of sm90.h: a worker is a warpgroup, and holds 64 rows; one more warpgroup loads.
 constexpr int sm90_panels(int columns) { return (columns + panel_columns - 1) / panel_columns; }
 constexpr int sm90_tile_bytes(int rows, int columns) { return rows * sm90_panels(columns) * panel_columns * 2; }
-constexpr int sm90_barrier_bytes = 256;  // 2 barriers, 4 a stage, and a tile's index
-constexpr int sm90_most_stages = (sm90_barrier_bytes / 8 - 3) / 4;
+constexpr int sm90_barrier_bytes = 256;  // 2 barriers for each of 2 tiles of queries and 4 for each stage, then the tiles' indices
+constexpr int sm90_most_stages = (sm90_barrier_bytes / 8 - 6) / 4;
 constexpr int sm90_alignment = 1024;  // of what the copy engine swizzles; dynamic shared memory may start anywhere
 constexpr int sm90_threads(const NvidiaTile& t) { return 128 * (t.workers + 1); }
-constexpr int sm90_shared_bytes(const NvidiaTile& t) {
-    return sm90_tile_bytes(t.block_q, t.head_dim) + t.stages * (sm90_tile_bytes(t.block_kv, t.head_dim) + sm90_tile_bytes(t.block_kv, t.head_dim_v)) +
-           sm90_barrier_bytes + sm90_alignment;
+constexpr int sm90_shared_bytes(const NvidiaTile& t, int query_stages) {
+    return query_stages * sm90_tile_bytes(t.block_q, t.head_dim) +
+           t.stages * (sm90_tile_bytes(t.block_kv, t.head_dim) + sm90_tile_bytes(t.block_kv, t.head_dim_v)) + sm90_barrier_bytes + sm90_alignment;
 }
+// A second tile of queries waits in shared memory where there is a second tile, and room for it beside all else.
+constexpr int sm90_shared_per_unit = 228 * 1024, sm90_shared_reserved = 1024;  // of a multiprocessor; of each of its blocks
+constexpr int sm90_query_stages(const NvidiaTile& t) {
+    return t.persistent && t.blocks * (sm90_shared_bytes(t, 2) + sm90_shared_reserved) <= sm90_shared_per_unit ? 2 : 1;
+}
+constexpr int sm90_shared_bytes(const NvidiaTile& t) { return sm90_shared_bytes(t, sm90_query_stages(t)); }
 // What the block is launched with, and how the loading warpgroup's share is dealt out. All together may not exceed what
 // was launched, or they wait for ever, although the multiprocessor has the registers.
 constexpr int sm90_registers_launched(int workers, int blocks) { return min_of(255, nvidia_registers_per_unit / (128 * (workers + 1) * blocks) / 8 * 8); }

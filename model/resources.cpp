@@ -13,7 +13,7 @@ namespace {
 
 kernel::NvidiaTile nvidia_tile(const KernelSpec& spec) {
     const Config& c = spec.config;
-    return {int(spec.problem.head_dim), int(spec.problem.head_dim_v), int(size_of(spec.problem.dtype)), c.block_q, c.block_kv, c.stages, c.workers, c.blocks, c.overlapped != 0};
+    return {int(spec.problem.head_dim), int(spec.problem.head_dim_v), int(size_of(spec.problem.dtype)), c.block_q, c.block_kv, c.stages, c.workers, c.blocks, c.overlapped != 0, c.persistent != 0};
 }
 
 ResourceEstimate sm90_resources(const KernelSpec& spec) {

@@ -9,7 +9,7 @@ using kernel::NvidiaTile;
 
 NvidiaTile tile_of(const KernelSpec& spec) {
     const Config& c = spec.config;
-    return {(int)spec.problem.head_dim, (int)spec.problem.head_dim_v, (int)size_of(spec.problem.dtype), c.block_q, c.block_kv, c.stages, c.workers, c.blocks, c.overlapped != 0};
+    return {(int)spec.problem.head_dim, (int)spec.problem.head_dim_v, (int)size_of(spec.problem.dtype), c.block_q, c.block_kv, c.stages, c.workers, c.blocks, c.overlapped != 0, c.persistent != 0};
 }
 
 std::string list(int count, const char* before, int first, const char* after) {

@@ -22,6 +22,10 @@ TILEWRIGHT_DEVICE void store_shared(unsigned to, int x) { asm volatile("st.share
 TILEWRIGHT_DEVICE void store_shared(unsigned to, uint4 x) {
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
 }
+// In one instruction: the compiler may take a vector apart.
+TILEWRIGHT_DEVICE void store_global(void* to, const unsigned (&x)[4]) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
+}
 TILEWRIGHT_DEVICE void load_shared(int& x, unsigned from) { asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(from) : "memory"); }
 TILEWRIGHT_DEVICE void load_shared(float4& x, unsigned from) {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(from) : "memory");
@@ -86,7 +90,7 @@ struct Accumulator {
             unsigned x[4];
             TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) x[i] = pair(r / 2, c + 2 * i + r % 2, factor);
             swap(x[0], x[1], 1), swap(x[2], x[3], 1), swap(x[0], x[2], 2), swap(x[1], x[3], 2);
-            if (inside) *(uint4*)(to + 4 * c + threadIdx.x % 4 * 8) = {x[0], x[1], x[2], x[3]};
+            if (inside) ptx::store_global(to + 4 * c + threadIdx.x % 4 * 8, x);
         }
         TILEWRIGHT_UNROLL for (int c = whole; c < columns; c += 2) {
             unsigned both = pair(r / 2, c + r % 2, factor);

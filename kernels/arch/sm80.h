@@ -23,7 +23,7 @@ struct Sm80 : WarpProducts<Config_> {
     using Products = WarpProducts<Config>;
     static constexpr int element_bytes = sizeof(Element), piece_columns = 16 / element_bytes;
     static constexpr int block_q = Config::block_q, block_kv = Config::block_kv, stages = Config::stages;
-    static constexpr NvidiaTile shape{Config::head_dim, Config::head_dim_v, element_bytes, block_q, block_kv, stages, Config::workers, Config::blocks, Config::overlapped};
+    static constexpr NvidiaTile shape{Config::head_dim, Config::head_dim_v, element_bytes, block_q, block_kv, stages, Config::workers, Config::blocks, Config::overlapped, Config::persistent};
     static constexpr int threads = sm80_threads(shape);
     static constexpr int query_bytes = sm80_tile_bytes(block_q, Config::head_dim, element_bytes);
     static constexpr int key_bytes = sm80_tile_bytes(block_kv, Config::head_dim, element_bytes);

@@ -10,11 +10,11 @@ struct Sm90 : hopper::Common {
     using Element = typename Config::Element;
     static constexpr int block_q = Config::block_q, block_kv = Config::block_kv, head_dim = Config::head_dim, head_dim_v = Config::head_dim_v;
     static constexpr int stages = Config::stages, workers = Config::workers;
-    static constexpr NvidiaTile shape{head_dim, head_dim_v, 2, block_q, block_kv, stages, workers, Config::blocks, Config::overlapped};
+    static constexpr NvidiaTile shape{head_dim, head_dim_v, 2, block_q, block_kv, stages, workers, Config::blocks, Config::overlapped, Config::persistent};
     static constexpr int threads = sm90_threads(shape);
-    static constexpr int query_bytes = sm90_tile_bytes(block_q, head_dim);
+    static constexpr int query_bytes = sm90_tile_bytes(block_q, head_dim), query_stages = sm90_query_stages(shape);
     static constexpr int key_bytes = sm90_tile_bytes(block_kv, head_dim), value_bytes = sm90_tile_bytes(block_kv, head_dim_v);
-    static constexpr int tile_bytes = query_bytes + stages * (key_bytes + value_bytes);
+    static constexpr int tile_bytes = query_stages * query_bytes + stages * (key_bytes + value_bytes);
     static constexpr int shared_bytes = tile_bytes + sm90_barrier_bytes + sm90_alignment;
     static_assert(shared_bytes == sm90_shared_bytes(shape));
     static_assert(Config::aligned, "the copy engine needs multiples of 16 bytes");
@@ -35,33 +35,33 @@ struct Sm90 : hopper::Common {
     struct Shared {
         unsigned base;
         TILEWRIGHT_DEVICE explicit Shared(char* shared) : base((ptx::shared_address(shared) + sm90_alignment - 1) & ~(sm90_alignment - 1u)) {}
-        TILEWRIGHT_DEVICE unsigned query() const { return base; }
-        TILEWRIGHT_DEVICE unsigned keys(int stage) const { return base + query_bytes + stage * key_bytes; }
-        TILEWRIGHT_DEVICE unsigned values(int stage) const { return base + query_bytes + stages * key_bytes + stage * value_bytes; }
+        TILEWRIGHT_DEVICE unsigned query(int stage) const { return base + stage * query_bytes; }
+        TILEWRIGHT_DEVICE unsigned keys(int stage) const { return base + query_stages * query_bytes + stage * key_bytes; }
+        TILEWRIGHT_DEVICE unsigned values(int stage) const { return base + query_stages * query_bytes + stages * key_bytes + stage * value_bytes; }
         TILEWRIGHT_DEVICE unsigned barrier(int i) const { return base + tile_bytes + 8 * i; }
-        TILEWRIGHT_DEVICE unsigned query_full() const { return barrier(0); }
-        TILEWRIGHT_DEVICE unsigned query_free() const { return barrier(1); }
-        TILEWRIGHT_DEVICE unsigned keys_full(int stage) const { return barrier(2 + stage); }
-        TILEWRIGHT_DEVICE unsigned keys_free(int stage) const { return barrier(2 + stages + stage); }
-        TILEWRIGHT_DEVICE unsigned values_full(int stage) const { return barrier(2 + 2 * stages + stage); }
-        TILEWRIGHT_DEVICE unsigned values_free(int stage) const { return barrier(2 + 3 * stages + stage); }
-        TILEWRIGHT_DEVICE unsigned tile_index() const { return barrier(sm90_barrier_bytes / 8 - 1); }
+        TILEWRIGHT_DEVICE unsigned query_full(int stage) const { return barrier(stage); }
+        TILEWRIGHT_DEVICE unsigned query_free(int stage) const { return barrier(query_stages + stage); }
+        TILEWRIGHT_DEVICE unsigned keys_full(int stage) const { return barrier(2 * query_stages + stage); }
+        TILEWRIGHT_DEVICE unsigned keys_free(int stage) const { return barrier(2 * query_stages + stages + stage); }
+        TILEWRIGHT_DEVICE unsigned values_full(int stage) const { return barrier(2 * query_stages + 2 * stages + stage); }
+        TILEWRIGHT_DEVICE unsigned values_free(int stage) const { return barrier(2 * query_stages + 3 * stages + stage); }
+        TILEWRIGHT_DEVICE unsigned tile_index(int stage) const { return barrier(2 * query_stages + 4 * stages + stage); }
     };
 
     struct Pipeline {
         Shared shared;
         int worker = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0);
-        hopper::Ring<1> queries;
+        hopper::Ring<query_stages> queries;
         hopper::Ring<stages> key_ring, value_ring;
 
         // A tile's index arrives with its queries.
         TILEWRIGHT_DEVICE int next_tile() {
             int index;
-            ptx::barrier_wait(shared.query_full(), queries.parity);
-            ptx::load_shared(index, shared.tile_index());
+            ptx::barrier_wait(shared.query_full(queries.stage), queries.parity);
+            ptx::load_shared(index, shared.tile_index(queries.stage));
             return __shfl_sync(~0u, index, 0);
         }
-        TILEWRIGHT_DEVICE unsigned query() { return hopper::operand(shared.query() + worker * 64 * 128, block_q); }
+        TILEWRIGHT_DEVICE unsigned query() { return hopper::operand(shared.query(queries.stage) + worker * 64 * 128, block_q); }
         TILEWRIGHT_DEVICE unsigned keys() {
             ptx::barrier_wait(shared.keys_full(key_ring.stage), key_ring.parity);
             return hopper::operand(shared.keys(key_ring.stage), block_kv);
@@ -70,7 +70,7 @@ struct Sm90 : hopper::Common {
             ptx::barrier_wait(shared.values_full(value_ring.stage), value_ring.parity);
             return hopper::operand(shared.values(value_ring.stage), block_kv);
         }
-        TILEWRIGHT_DEVICE void release_query() { hopper::release(shared.query_free()), queries.advance(); }
+        TILEWRIGHT_DEVICE void release_query() { hopper::release(shared.query_free(queries.stage)), queries.advance(); }
         TILEWRIGHT_DEVICE void release_keys() { hopper::release(shared.keys_free(key_ring.stage)), key_ring.advance(); }
         TILEWRIGHT_DEVICE void release_values() { hopper::release(shared.values_free(value_ring.stage)), value_ring.advance(); }
         // Warpgroups issue their products in turn, so that one's softmax runs beside another's products.
@@ -91,7 +91,7 @@ struct Sm90 : hopper::Common {
                 uint4 x{};
                 if (tile.inside(row) && piece * 8 < head_dim)
                     x = ((const uint4*)row_of((const Element*)p.query, p.query_strides, tile.batch, tile.head_of(row), tile.query(row)))[piece];
-                ptx::store_shared(shared.query() + piece / 8 * block_q * 128 + row * 128 + (piece % 8 ^ row % 8) * 16, x);
+                ptx::store_shared(shared.query(queries.stage) + piece / 8 * block_q * 128 + row * 128 + (piece % 8 ^ row % 8) * 16, x);
             }
             ptx::fence_async();
             ptx::named_sync(barrier, 128);
@@ -102,8 +102,10 @@ struct Sm90 : hopper::Common {
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body) {
         Shared shared(raw_shared);
         if (threadIdx.x == 0) {
-            ptx::barrier_init(shared.query_full(), 1);
-            ptx::barrier_init(shared.query_free(), 4 * workers);
+            for (int stage = 0; stage < query_stages; ++stage) {
+                ptx::barrier_init(shared.query_full(stage), 1);
+                ptx::barrier_init(shared.query_free(stage), 4 * workers);
+            }
             for (int stage = 0; stage < stages; ++stage) {
                 ptx::barrier_init(shared.keys_full(stage), 1);
                 ptx::barrier_init(shared.values_full(stage), 1);
@@ -131,27 +133,27 @@ private:
 
     static TILEWRIGHT_DEVICE void produce(const Arguments& arguments, const Shared& shared) {
         const ForwardParameters& p = arguments.parameters;
-        hopper::Ring<1> queries;
+        hopper::Ring<query_stages> queries;
         hopper::Ring<stages> ring;
-        auto deal = [&](int index, int bytes) {
-            ptx::barrier_wait(shared.query_free(), queries.parity ^ 1);
-            ptx::store_shared(shared.tile_index(), index);
-            ptx::barrier_expect(shared.query_full(), bytes);
+        auto deal = [&](int index, bool copies, int row, int head, int batch) {
+            int stage = queries.stage;
+            ptx::barrier_wait(shared.query_free(stage), queries.parity ^ 1);
+            ptx::store_shared(shared.tile_index(stage), index);
+            ptx::barrier_expect(shared.query_full(stage), copies ? query_bytes : 0);
+            if (copies) hopper::copy_tile<head_dim, block_q>(shared.query(stage), &arguments.query, shared.query_full(stage), row, head, batch);
             queries.advance();
         };
         int index = blockIdx.x;
         while (index < p.tiles) {
             Tile<Config> tile = tile_at<Config>(p, index);
-            if (tile.kv_end <= tile.kv_begin) deal(index, 0);
+            bool empty = tile.kv_end <= tile.kv_begin;
+            if (query_stages > 1 || empty) deal(index, !empty && !Config::packs_heads, tile.first_row, tile.head, tile.batch);
             _Pragma("unroll 1") for (int kv = tile.kv_end - 1; kv >= tile.kv_begin; --kv) {
                 ptx::barrier_wait(shared.keys_free(ring.stage), ring.parity ^ 1);
                 ptx::barrier_expect(shared.keys_full(ring.stage), key_bytes);
                 hopper::copy_tile<head_dim, block_kv>(shared.keys(ring.stage), &arguments.key, shared.keys_full(ring.stage), kv * block_kv, tile.kv_head, tile.batch);
-                if (kv == tile.kv_end - 1) {  // after the keys, whose space is free sooner
-                    deal(index, Config::packs_heads ? 0 : query_bytes);
-                    if constexpr (!Config::packs_heads)
-                        hopper::copy_tile<head_dim, block_q>(shared.query(), &arguments.query, shared.query_full(), tile.first_row, tile.head, tile.batch);
-                }
+                // After the keys, whose space is free sooner than that of the only tile of queries.
+                if (query_stages == 1 && kv == tile.kv_end - 1) deal(index, !Config::packs_heads, tile.first_row, tile.head, tile.batch);
                 ptx::barrier_wait(shared.values_free(ring.stage), ring.parity ^ 1);
                 ptx::barrier_expect(shared.values_full(ring.stage), value_bytes);
                 hopper::copy_tile<head_dim_v, block_kv>(shared.values(ring.stage), &arguments.value, shared.values_full(ring.stage), kv * block_kv, tile.kv_head, tile.batch);
@@ -160,7 +162,7 @@ private:
             if constexpr (!Config::persistent) return;
             index = nvidia::draw_tile(p);
         }
-        deal(index, 0);  // nothing left
+        deal(index, false, 0, 0, 0);  // nothing left
     }
 };
 
