@@ -65,6 +65,13 @@ void* tilewright_bench_load(void* device, const char* problem, const char* confi
     return kernels.emplace_back(*std::move(loaded)).get();
 }
 
+const char* tilewright_bench_canonical(const char* text) {
+    auto config = unwrap(parse_config(text));
+    if (!config) return nullptr;
+    last_text = to_json(*config);
+    return last_text.c_str();
+}
+
 const char* tilewright_bench_ranked(void* device, const char* problem_text, int count) {
     auto problem = unwrap(parse_problem(problem_text));
     if (!problem) return nullptr;

@@ -15,8 +15,11 @@ TILEWRIGHT_BENCH_API void* tilewright_bench_open(int index);
 // multiples of 16 bytes. Refuses what spills. Lives until the process ends.
 TILEWRIGHT_BENCH_API void* tilewright_bench_load(void* device, const char* problem, const char* config);
 
-// The model's best configs, one JSON a line, at most `count`.
-TILEWRIGHT_BENCH_API const char* tilewright_bench_ranked(void* device, const char* problem, int count);  // valid until the thread's next call
+// Texts are valid until the thread's next call that returns one.
+// A config's canonical JSON, every field in its place.
+TILEWRIGHT_BENCH_API const char* tilewright_bench_canonical(const char* config);
+// The model's best configs, one canonical JSON a line, at most `count`.
+TILEWRIGHT_BENCH_API const char* tilewright_bench_ranked(void* device, const char* problem, int count);
 
 struct TilewrightBenchTensor {
     void* address;                // on the device, [batch][head][row][column]

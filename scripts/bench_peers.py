@@ -56,9 +56,10 @@ class Tensor(ctypes.Structure):
 class Tilewright:
     def __init__(self, path, index=0):
         self.library = ctypes.CDLL(path)
-        for name, result in dict(open=ctypes.c_void_p, load=ctypes.c_void_p, call=ctypes.c_void_p, ranked=ctypes.c_char_p, error=ctypes.c_char_p).items():
+        for name, result in dict(open=ctypes.c_void_p, load=ctypes.c_void_p, call=ctypes.c_void_p, ranked=ctypes.c_char_p, canonical=ctypes.c_char_p, error=ctypes.c_char_p).items():
             getattr(self.library, "tilewright_bench_" + name).restype = result
         self.library.tilewright_bench_load.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+        self.library.tilewright_bench_canonical.argtypes = [ctypes.c_char_p]
         self.library.tilewright_bench_ranked.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
         self.library.tilewright_bench_call.argtypes = [ctypes.c_void_p, ctypes.c_char_p] + [ctypes.c_void_p] * 5
         self.library.tilewright_bench_launch.argtypes = [ctypes.c_void_p] * 3
@@ -75,6 +76,9 @@ class Tilewright:
 
     def ranked(self, problem, count):
         return self.library.tilewright_bench_ranked(self.device, problem.encode(), count).decode().split("\n")[:-1]
+
+    def canonical(self, config):
+        return self.library.tilewright_bench_canonical(config.encode()).decode()
 
     def launcher(self, kernel, problem, *tensors):
         """What launches `kernel` on query, key, value and out, which must stay alive."""
@@ -191,7 +195,7 @@ def main():
     torch.manual_seed(0)
     ours = Tilewright(arguments.library)
     cells = [(d, seq, causal) for d in CANDIDATES for causal in (0, 1) for seq in SEQUENCES if arguments.only in key_of(d, seq, causal)]
-    wanted = {cell: list(dict.fromkeys(CANDIDATES[cell[0]] + ours.ranked(problem_text(*cell), arguments.ranked))) for cell in cells}
+    wanted = {cell: list(dict.fromkeys([*map(ours.canonical, CANDIDATES[cell[0]])] + ours.ranked(problem_text(*cell), arguments.ranked))) for cell in cells}
     # A kernel serves all sequences of a (head dim, mask): it is compiled once.
     texts = {(d, causal, text): problem_text(d, seq, causal) for (d, seq, causal), texts in wanted.items() for text in texts}
     start = time.time()

@@ -11,8 +11,11 @@ command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not in P
 clean=0
 for tool in $tools; do
     log=$(mktemp)
-    # The host's cost of a launch is another matter under a tool.
-    timeout "${SECONDS_PER_TOOL:-600}" compute-sanitizer --tool "$tool" --error-exitcode 9 "$binary" "--gtest_filter=$filter-*CostsTheHost*" >"$log" 2>&1
+    # The host's cost of a launch is another matter under a tool. racecheck watches the shared memory within a block, for which it makes no
+    # difference what runs beside it, and is too slow for the large problems of the launch tests.
+    except="*CostsTheHost*"
+    [ "$tool" = racecheck ] && except="$except:NvidiaLaunch*"
+    timeout "${SECONDS_PER_TOOL:-600}" compute-sanitizer --tool "$tool" --error-exitcode 9 "$binary" "--gtest_filter=$filter-$except" >"$log" 2>&1
     status=$?
     printf '%-10s exit %d  %s  %s\n' "$tool" "$status" "$(grep -c '\[       OK' "$log") passed" "$(grep 'SUMMARY' "$log" | sed 's/^=* *//' | tr '\n' ' ')"
     [ "$status" -eq 0 ] || { clean=1; grep -v -E '\[ RUN|\[       OK' "$log" | head -n 40; }

@@ -147,31 +147,43 @@ TEST_F(NvidiaCompile, DamagedFilesAreSafeToRead) {
     EXPECT_THAT(read_cubin("not a cubin").status().message(), HasSubstr("ELF"));
 }
 
-// nvdisasm's mnemonics, counted, equal ours in every group of the table.
+// How often nvdisasm prints each mnemonic, in lower case.
+std::map<std::string, int> disassembled(const std::string& disassembler, const CodeObject& object) {
+    auto scratch = ScratchDirectory::create();
+    EXPECT_TRUE(scratch.ok());
+    std::string path = scratch->file("kernel.cubin");
+    EXPECT_TRUE(write_file(path, object.bytes).ok());
+    auto result = run_process({.arguments = {disassembler, path}});
+    EXPECT_TRUE(result.ok() && result->succeeded());
+    std::map<std::string, int> counts;
+    std::regex instruction(R"(/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*))");
+    for (std::sregex_iterator match(result->output.begin(), result->output.end(), instruction), end; match != end; ++match) {
+        std::string mnemonic = (*match)[1];
+        for (char& letter : mnemonic) letter = (char)std::tolower(letter);
+        ++counts[mnemonic];
+    }
+    return counts;
+}
+
+// In every group of the table, over small kernels and over attention as it is shipped.
 TEST_F(NvidiaCompile, CountsAgreeWithTheDisassembler) {
     std::string disassembler = find_program("nvdisasm");
     if (disassembler.empty()) GTEST_SKIP() << "nvdisasm is not in PATH";
-    for (const char* text : {known_text, spilling_text})
-        for (const char* arch : {"sm_80", "sm_89", "sm_90a"}) {
-            SCOPED_TRACE(arch);
-            auto object = nvrtc_compile(text, arch);
-            ASSERT_TRUE(object.ok());
-            auto scratch = ScratchDirectory::create();
-            ASSERT_TRUE(scratch.ok());
-            std::string path = scratch->file("kernel.cubin");
-            ASSERT_TRUE(write_file(path, object->bytes).ok());
-            auto result = run_process({.arguments = {disassembler, path}});
-            ASSERT_TRUE(result.ok() && result->succeeded()) << result->error;
-            std::map<std::string, int> expected;
-            std::regex instruction(R"(/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*))");
-            for (std::sregex_iterator match(result->output.begin(), result->output.end(), instruction), end; match != end; ++match) {
-                std::string mnemonic = (*match)[1];
-                for (char& letter : mnemonic) letter = (char)std::tolower(letter);
-                ++expected[mnemonic];
-            }
-            std::map<std::string, int> ours = counts(read_cubin(object->bytes)->front());
-            for (const Opcode& opcode : opcodes()) EXPECT_EQ(ours[opcode.name], expected[opcode.name]) << opcode.name;
-        }
+    std::vector<Result<CodeObject>> objects;
+    for (const char* arch : {"sm_80", "sm_89", "sm_90a"}) {
+        KernelSpec spec;
+        spec.config = {.block_q = 64, .block_kv = 64, .stages = 2, .workers = std::string(arch) == "sm_90a" ? 1 : 4, .persistent = 1};
+        auto source = generate(spec, *find_arch(arch));
+        ASSERT_TRUE(source.ok()) << source.status().message();
+        for (const std::string& text : {std::string(known_text), std::string(spilling_text), source->text}) objects.push_back(nvrtc_compile(text, arch));
+    }
+    for (const auto& object : objects) {
+        ASSERT_TRUE(object.ok()) << object.status().message();
+        std::map<std::string, int> expected = disassembled(disassembler, *object);
+        CubinKernel kernel = read_cubin(object->bytes)->front();
+        std::map<std::string, int> ours(kernel.instructions.begin(), kernel.instructions.end());
+        for (const Opcode& opcode : opcodes()) EXPECT_EQ(ours[opcode.name], expected[opcode.name]) << kernel.name << " for " << object->arch << ": " << opcode.name;
+    }
 }
 
 }  // namespace
