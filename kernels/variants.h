@@ -35,7 +35,10 @@ TILEWRIGHT_DEVICE void rescore(Fragment& scores, const ForwardParameters& p, con
             auto key = scores.column(c) + first_key;
             Value score = scores.at(r, c) * p.scale;
             if constexpr (Config::softcap) score = tanh<Arch>(Value(score * (1.0f / p.softcap))) * p.softcap;
-            if constexpr (Config::bias) score += Arch::gather(bias, p.bias_column_stride, key, tile.seq_kv);
+            if constexpr (Config::bias) {
+                Value added = Arch::gather(bias, p.bias_column_stride, key, tile.seq_kv);
+                score = Arch::select(added == -infinity, added, score + added);  // -infinity hides even NaN
+            }
             if constexpr (Config::alibi) score -= Arch::to_float(Arch::distance(key, query + tile.diagonal)) * slope;
             scores.at(r, c) = score;
         }

@@ -113,24 +113,30 @@ struct Cpu : cpu::Lane {
         cpu::multiply<block_q, block_kv, depth / packing, false>(scores.d, query, keys);
     }
     static TILEWRIGHT_DEVICE void start_output(Output& output, const Rounded& p, const Values& values) {
-        if (values.finite || !values.tile.needs_mask(values.first_key / block_kv)) cpu::multiply<block_q, width, block_kv / packing, true>(output.d, p.left, values.right);
+        bool hides = Config::bias || values.tile.needs_mask(values.first_key / block_kv);
+        if (values.finite || !hides) cpu::multiply<block_q, width, block_kv / packing, true>(output.d, p.left, values.right);
         else multiply_visible(output, p, values);
     }
     template <int pending, class Fragment> static TILEWRIGHT_DEVICE void finish(Fragment&) {}
 
     // Row by row, with the values that the row does not see set to zero. Rare, so simple; the same sums in the same order.
     static __attribute__((noinline)) void multiply_visible(Output& output, const Rounded& p, const Values& values) {
-        alignas(64) float visible[block_kv / packing * width];
+        constexpr int steps = block_kv / packing, bits = 32 / packing;
+        alignas(64) float visible[steps * width];
         for (int r = 0; r < block_q; ++r) {
             int begin = values.tile.visible_begin(r) - values.first_key, end = values.tile.visible_end(r) - values.first_key;
-            for (int k = 0; k < block_kv / packing; ++k)
-                for (int c = 0; c < width; ++c) {
-                    unsigned bits = __builtin_bit_cast(unsigned, values.right[k * width + c]);
-                    bool first = packing * k >= begin && packing * k < end, second = packing * k + packing - 1 >= begin && packing * k + packing - 1 < end;
-                    unsigned kept = dot16 ? (first ? 0xffffu : 0u) | (second ? 0xffff0000u : 0u) : first ? ~0u : 0u;
-                    visible[k * width + c] = __builtin_bit_cast(float, bits & kept);
+            const Left* left = p.left + r * steps;
+            for (int k = 0; k < steps; ++k) {
+                unsigned kept = 0;  // bits of the values whose keys the row sees; a bias of -infinity shows as no probability
+                for (int i = 0; i < packing; ++i) {
+                    int key = packing * k + i;
+                    unsigned of_one = (dot16 ? 0xffffu : ~0u) << i * bits;
+                    if (key >= begin && key < end && (!Config::bias || (__builtin_bit_cast(unsigned, left[k]) & of_one))) kept |= of_one;
                 }
-            cpu::multiply<1, width, block_kv / packing, true>(output.d + r * width, p.left + r * (block_kv / packing), visible);
+                for (int c = 0; c < width; ++c)
+                    visible[k * width + c] = __builtin_bit_cast(float, __builtin_bit_cast(unsigned, values.right[k * width + c]) & kept);
+            }
+            cpu::multiply<1, width, steps, true>(output.d + r * width, left, visible);
         }
     }
 
