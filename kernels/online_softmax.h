@@ -33,14 +33,14 @@ struct OnlineSoftmax {
     // hangs on one vote: a maximum to be moved, a row that has seen nothing (its differences are NaN), distant maxima.
     template <class Scores>
     TILEWRIGHT_DEVICE bool update(Scores& scores) {
-        bool moves = slack == 0 || distant;
+        bool moves = distant;
         float largest[rows], offset[rows];
         TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
             Value lane_largest = Arch::broadcast(maximum[r]);
             TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) lane_largest = Arch::max(lane_largest, scores.at(r, c));
             largest[r] = Arch::row_max(lane_largest);
             offset[r] = maximum[r] * scale;
-            moves |= !((largest[r] - maximum[r]) * scale <= slack);
+            moves |= must_move(r, largest[r]);
         }
         moves = Arch::any(moves);
         if (moves) refer_to(largest, offset, scores);
@@ -66,14 +66,16 @@ struct OnlineSoftmax {
 private:
     static TILEWRIGHT_DEVICE float reference(float maximum) { return maximum == -infinity ? 0.0f : maximum; }
 
-    // Moves the maxima to `largest`. Where offset = maximum * scale would overflow or be too coarse, the maximum is
-    // subtracted before scaling instead.
+    TILEWRIGHT_DEVICE bool must_move(int r, float largest) const { return slack == 0 || !((largest - maximum[r]) * scale <= slack); }
+
+    // Moves the maxima that must, and no others: what becomes of a row does not depend on its neighbours. Where
+    // offset = maximum * scale would overflow or be too coarse, the maximum is subtracted before scaling instead.
     template <class Scores>
     TILEWRIGHT_DEVICE void refer_to(const float (&largest)[rows], float (&offset)[rows], Scores& scores) {
         TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
-            float origin = reference(largest[r]);
+            float next = must_move(r, largest[r]) ? largest[r] : maximum[r], origin = reference(next);
             correction[r] = Arch::exp2((maximum[r] - origin) * scale);
-            maximum[r] = largest[r];
+            maximum[r] = next;
             sum[r] = sum[r] * correction[r];
             offset[r] = origin * scale;
             if (offset[r] < largest_offset && offset[r] > -largest_offset) continue;
