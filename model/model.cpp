@@ -11,7 +11,7 @@ namespace {
 // Share of the data sheet's matrix rate that kernels of whole tiles reach: power and issue limits.
 double matrix_efficiency(Family family) {
     switch (family) {
-    case Family::cpu: return 0.75;
+    case Family::cpu: return 1;
     case Family::cdna: return 0.6;
     case Family::rdna3:
     case Family::rdna4: return 0.7;
@@ -22,6 +22,12 @@ double matrix_efficiency(Family family) {
 double matrix_flops_per_us(const Problem& problem, const Arch& arch) {
     return (problem.dtype == DType::fp32 ? arch.matrix_tflops_32bit : arch.matrix_tflops_16bit) * 1e6;
 }
+// What the kernel's products reach. A processor multiplies 16-bit elements as floats, or by dot products that were measured at
+// 0.55 of the float rate where the manual has twice.
+double reached_flops_per_us(const KernelSpec& spec, Family family, const Arch& arch) {
+    if (family == Family::cpu) return arch.matrix_tflops_32bit * 1e6 * (spec.config.dot16 ? 0.55 : 1);
+    return matrix_flops_per_us(spec.problem, arch) * matrix_efficiency(family);
+}
 double cycles_per_us(const Arch& arch) { return arch.clock_ghz * 1e3; }
 
 // Bytes that a unit's warps read from shared memory for the products of one KV tile.
@@ -30,7 +36,7 @@ double operand_bytes(const KernelSpec& spec, Family family) {
     double element = double(size_of(spec.problem.dtype)), d = double(spec.problem.head_dim), dv = double(spec.problem.head_dim_v);
     double kv = element * c.block_kv * (d + dv), query = element * c.block_q * d;
     switch (family) {
-    case Family::cpu: return element * c.block_kv * (d + dv);  // copied once per query tile
+    case Family::cpu: return c.block_kv * (d + dv) * (0.5 + (d + dv) / 256);  // copied for every query tile, slower where rows are long
     case Family::sm90: return c.block_q / 64 * kv + query;
     case Family::rdna3: return c.workers * kv + query * c.block_kv / 16;  // Q is read again for every 16 keys
     default: return c.workers * kv;
@@ -38,7 +44,7 @@ double operand_bytes(const KernelSpec& spec, Family family) {
 }
 double shared_bytes_per_cycle(Family family) {
     switch (family) {
-    case Family::cpu: return 8;  // converted and transposed, not merely copied
+    case Family::cpu: return 2;  // elements, converted and transposed
     case Family::rdna3:
     case Family::rdna4: return 256;  // of both compute units
     default: return 128;
@@ -48,7 +54,7 @@ double shared_bytes_per_cycle(Family family) {
 // Bytes a cycle that the last cache shared by all units gives to each of them.
 double cache_bytes_per_cycle(Family family) {
     switch (family) {
-    case Family::cpu: return 8;
+    case Family::cpu: return 32;
     case Family::cdna: return 64;
     case Family::rdna3:
     case Family::rdna4: return 128;
@@ -77,6 +83,58 @@ double streams(const KernelSpec& spec, Family family, const Arch& arch, const Re
     return streams * (spec.config.overlapped ? 1.5 : 1) * (spec.config.turns ? 1.2 : 1);
 }
 
+// The units share the tiles evenly but for the last round, which under a mask is filled with the shortest tiles.
+double balance(const TileCounts& counts, int64_t tiles, double units) {
+    double per_unit = counts.kv_tiles * double(counts.heads) / units;
+    bool uniform = counts.longest * double(counts.query_tiles) <= counts.kv_tiles * 1.01;
+    double rounds = std::ceil(double(tiles) / units) * counts.kv_tiles / double(counts.query_tiles);
+    double span = uniform ? rounds : std::max(counts.longest, per_unit + counts.longest / 2);
+    return span > 0 ? std::min(1.0, per_unit / span) : 1;
+}
+
+void take_each_alone(Prediction& p, const KernelSpec& spec, Family family, const Arch& arch, const TileCounts& counts, double resident) {
+    constexpr double vector_operations = 7;  // of the softmax, per score, beside the exponential
+    double cycles = arch.units * cycles_per_us(arch), kv_tiles = counts.kv_tiles * double(counts.heads);
+    p.matrix_us = p.work.matrix_flops / reached_flops_per_us(spec, family, arch);
+    p.exponential_us = p.work.exponentials * (1 / (arch.exponentials_per_cycle_per_unit * cycles) + vector_operations / (arch.matrix_tflops_32bit * 0.5e6));
+    p.shared_memory_us = operand_bytes(spec, family) * kv_tiles / (shared_bytes_per_cycle(family) * cycles);
+    p.cache_us = p.work.bytes / (cache_bytes_per_cycle(family) * cycles);
+    p.memory_us = memory_bytes(spec.problem, spec.config, arch, counts, resident, p.work) / (arch.memory_gbps * 1e3);
+}
+
+// The time of the units' own work together. wgmma reads shared memory by itself and runs beside the softmax of other streams;
+// elsewhere a warp loads its operands between its products, half hidden, and only other warps hide its softmax. A processor's
+// core hides nothing.
+double busy_us(const Prediction& p, const KernelSpec& spec, Family family, const Arch& arch, const TileCounts& counts) {
+    const Config& config = spec.config;
+    bool cpu = family == Family::cpu, asynchronous = family == Family::sm90;
+    double blocks = std::min<double>(p.occupancy.blocks, std::ceil(double(p.tiles) / arch.units));
+    double n = streams(spec, family, arch, p.resources, blocks), hidden = std::max(1.0, asynchronous ? n * n : n);
+    double products = p.matrix_us + (asynchronous ? 0 : cpu ? 1 : 0.5) * p.shared_memory_us;
+    if (cpu && config.overlapped) products *= 1.06;  // scores are copied, and nothing is gained
+    double base = std::max({products, p.exponential_us, p.shared_memory_us}), rest = products + p.exponential_us - base;
+    // Barriers and row maxima of every KV tile; where a single tile is in flight, its loads are waited for as well. On a
+    // processor the rows of the output are loaded and stored.
+    double tile_cycles = cpu ? 36.0 * config.block_q : arch.backend == "nvidia" && config.stages == 1 ? 1200 : 400;
+    double tiles_us = tile_cycles * counts.kv_tiles * double(counts.heads) / (arch.units * cycles_per_us(arch)) / std::max(1.0, n);
+    // A query tile's first loads and last stores are waited for, unless the block goes on to the next.
+    double ends_us = cpu ? 0 : std::ceil(p.waves) * (config.persistent ? 0.3 : 1);
+    return (base + rest / hidden + tiles_us) / (std::min(1.0, n) * p.balance) + ends_us;
+}
+
+Bound largest(const Prediction& p) {
+    Bound bound = Bound::matrix;
+    double most = p.matrix_us;
+    auto consider = [&](double time, Bound other) {
+        if (time > most) most = time, bound = other;
+    };
+    consider(p.exponential_us, Bound::exponential);
+    consider(p.shared_memory_us, Bound::shared_memory);
+    consider(p.cache_us, Bound::cache);
+    consider(p.memory_us, Bound::memory);
+    return most < p.time_us / 2 ? Bound::latency : bound;
+}
+
 }  // namespace
 
 const char* name(Bound bound) {
@@ -100,64 +158,26 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
     }
     TILEWRIGHT_RETURN_IF_ERROR(fits(result.resources, arch));
     result.occupancy = occupancy(result.resources, arch);
-    const Problem& problem = spec.problem;
-    const Config& config = spec.config;
-    TileCounts counts = count_tiles(problem, config);
-    result.work = tiled_work(problem, config, result.resources.padded_dims);
-    result.tiles = counts.heads * counts.query_tiles;
     Family family = kernel_family(spec, arch);
-    bool cpu = family == Family::cpu;
-    double launch_us = cpu ? 2 : 4;
+    TileCounts counts = count_tiles(spec.problem, spec.config);
+    result.work = tiled_work(spec.problem, spec.config, result.resources.padded_dims);
+    result.tiles = counts.heads * counts.query_tiles;
+    double launch_us = family == Family::cpu ? 2 : 4;
     result.time_us = launch_us;
     result.bound = Bound::latency;
     if (result.tiles == 0) return result;
 
-    double units = arch.units, resident = units * result.occupancy.blocks, kv_tiles = counts.kv_tiles * counts.heads;
-    result.waves = result.tiles / resident;
-    // The units share the tiles evenly but for the last round, which under a mask is filled with the shortest tiles.
-    double per_unit = kv_tiles / units, rounds = std::ceil(result.tiles / units) * counts.kv_tiles / counts.query_tiles;
-    bool uniform = counts.longest * counts.query_tiles <= counts.kv_tiles * 1.01;
-    double span = uniform ? rounds : std::max(counts.longest, per_unit + counts.longest / 2);
-    result.balance = span > 0 ? std::min(1.0, per_unit / span) : 1;
+    double units = arch.units, resident = units * result.occupancy.blocks;
+    result.waves = double(result.tiles) / resident;
+    result.balance = balance(counts, result.tiles, units);
+    take_each_alone(result, spec, family, arch, counts, resident);
 
-    double cycles = units * cycles_per_us(arch);
-    constexpr double vector_operations = 7;  // of the softmax, per score, beside the exponential
-    result.matrix_us = result.work.matrix_flops / (matrix_flops_per_us(problem, arch) * matrix_efficiency(family));
-    result.exponential_us = result.work.exponentials * (1 / (arch.exponentials_per_cycle_per_unit * cycles) + vector_operations / (arch.matrix_tflops_32bit * 0.5e6));
-    result.shared_memory_us = operand_bytes(spec, family) * kv_tiles / (shared_bytes_per_cycle(family) * cycles);
-    result.cache_us = result.work.bytes / (cache_bytes_per_cycle(family) * cycles);
-    result.memory_us = memory_bytes(problem, config, arch, counts, resident, result.work) / (arch.memory_gbps * 1e3);
-
-    double blocks = std::min<double>(result.occupancy.blocks, std::ceil(result.tiles / units));
-    double n = streams(spec, family, arch, result.resources, blocks);
-    // wgmma reads shared memory by itself and runs beside the softmax of other streams; elsewhere a warp loads its operands
-    // between its products, half hidden, and only other warps hide the rest.
-    bool asynchronous = family == Family::sm90;
-    double longest = std::max({result.matrix_us, result.exponential_us, result.shared_memory_us});
-    double products = result.matrix_us + (asynchronous ? 0 : result.shared_memory_us / 2), hidden = std::max(1.0, asynchronous ? n * n : n);
-    double base = std::max(longest, products), rest = products + result.exponential_us - base;
-    // Barriers and row maxima of every KV tile; where a single tile is in flight, its loads are waited for as well.
-    bool nvidia = arch.backend == "nvidia";
-    double tile_cycles = cpu ? 0 : nvidia && config.stages == 1 ? 1200 : 400;
-    double busy = base + std::max(0.0, rest) / hidden + tile_cycles * kv_tiles / cycles / std::max(1.0, n);
-    busy /= std::min(1.0, n) * result.balance;
-    if (int spilled = result.resources.registers - result.resources.register_budget; !compiled && spilled > 0) busy *= 1 + 3.0 * spilled / result.resources.register_budget;
-    // A query tile's first loads and last stores are waited for, unless the block goes on to the next.
-    double tile_us = cpu ? 0 : std::ceil(result.waves) * (config.persistent ? 0.3 : 1);
+    double busy = busy_us(result, spec, family, arch, counts);
+    bool spills = !compiled && result.resources.registers > result.resources.register_budget;
+    if (spills) busy *= 1 + 3.0 * (result.resources.registers - result.resources.register_budget) / result.resources.register_budget;
     double moved = std::max(result.cache_us, result.memory_us);
-    busy += tile_us;
     result.time_us = launch_us + std::max(busy, moved) + 0.1 * std::min(busy, moved);
-
-    result.bound = Bound::matrix;
-    double most = result.matrix_us;
-    auto consider = [&](double time, Bound bound) {
-        if (time > most) most = time, result.bound = bound;
-    };
-    consider(result.exponential_us, Bound::exponential);
-    consider(result.shared_memory_us, Bound::shared_memory);
-    consider(result.cache_us, Bound::cache);
-    consider(result.memory_us, Bound::memory);
-    if (most < result.time_us / 2) result.bound = Bound::latency;
+    result.bound = largest(result);
     return result;
 }
 

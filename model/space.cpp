@@ -17,7 +17,7 @@ struct FamilyValues {
 };
 FamilyValues values_of(Family family) {
     switch (family) {
-    case Family::cpu: return {{16, 32, 64, 96, 128, 192, 256}, {32, 64, 128, 256, 512}, {1}, {1}, {1}, {0, 1}, {0}, {0}};
+    case Family::cpu: return {{1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256}, {32, 64, 128, 256, 512}, {1}, {1}, {1}, {0, 1}, {0}, {0}};
     case Family::sm90: return {{64, 128, 192}, {32, 48, 64, 80, 96, 112, 128, 160, 176, 192, 256}, {1, 2, 3, 4}, {1, 2, 3}, {1, 2}, {0, 1}, {0, 1}, {0, 1}};
     case Family::sm80: return {{16, 32, 64, 128, 192, 256}, {16, 32, 64, 96, 128}, {1, 2, 3}, {1, 2, 4, 8}, {1, 2, 3}, {0, 1}, {0}, {0, 1}};
     case Family::cdna: return {{16, 32, 64, 128, 256}, {32, 64, 128}, {1, 2}, {1, 2, 4, 8}, {1, 2, 3, 4}, {0, 1}, {0}, {0}};
@@ -27,10 +27,12 @@ FamilyValues values_of(Family family) {
     return {};
 }
 
-// Values up to the first that covers `extent`: larger tiles would only be padding.
+// Values up to the first that covers `extent`: larger tiles would only be padding. Tiles of fewer than 16 rows are for
+// problems that have no more.
 Values covering(Values values, int64_t extent) {
     auto enough = std::lower_bound(values.begin(), values.end(), extent);
     if (enough != values.end()) values.erase(enough + 1, values.end());
+    if (values.back() >= 16) std::erase_if(values, [](int value) { return value < 16; });
     return values;
 }
 

@@ -158,7 +158,9 @@ Result<std::unique_ptr<Device>> open_cpu(int threads) {
     TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<DeviceInfo> devices, cpu_backend().devices());
     DeviceInfo info = devices.at(0);
     if (threads == 0) threads = info.arch.units;
+    double share = static_cast<double>(threads) / info.arch.units;
     info.arch.units = threads;
+    info.arch.matrix_tflops_16bit *= share, info.arch.matrix_tflops_32bit *= share, info.arch.memory_gbps *= share;
     return std::unique_ptr<Device>(std::make_unique<CpuDevice>(std::move(info), threads));
 }
 
