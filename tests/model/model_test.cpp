@@ -40,7 +40,7 @@ TEST(Model, CompiledRegistersReplaceTheEstimate) {
     config.block_q = config.block_kv = 64, config.workers = 4;
     KernelSpec spec = dense_spec(p, config);
     Resources compiled;
-    compiled.registers = 200, compiled.accumulation_registers = 200;
+    compiled.registers = 400, compiled.accumulation_registers = 200;  // of the 400
     Result<Prediction> prediction = predict(spec, arch, &compiled);
     ASSERT_TRUE(prediction.ok());
     EXPECT_EQ(prediction->resources.registers, 400);
