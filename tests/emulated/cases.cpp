@@ -118,7 +118,7 @@ Row attend(const Problem& p, Tensor& q, Tensor& k, Tensor& v, Tensor& bias, cons
     double most = -infinity;
     bool any = false;
     for (int j = 0; j < c.seq_kv; ++j) {
-        if (!p.visible(i, j)) continue;
+        if (!p.visible(i, j) || (p.k.bias && bias.get(0, h, i, j * 2) == -infinity)) continue;
         double dot = 0;
         for (int d = 0; d < p.k.head_dim; ++d) dot = narrow(dot + double(q.get(b, h, i, d)) * k.get(b, kv_head, j, d));
         double x = narrow(dot * p.scale);
