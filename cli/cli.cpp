@@ -21,14 +21,16 @@ constexpr Command table[] = {
 
 void print_help(const std::string& program, std::span<const Command> commands) {
     std::printf("usage: %s COMMAND [OPTION...]\n\n", program.c_str());
-    for (const Command& command : commands) std::printf("  %-10s %s\n", command.name, command.summary);
+    for (const Command& command : commands)
+        if (*command.summary) std::printf("  %-10s %s\n", command.name, command.summary);
     std::printf("\n'%s COMMAND --help' lists the options of a command.\n", program.c_str());
     std::printf("Exit codes: 0 success, 1 the answer is no, 2 bad usage or an error.\n");
 }
 
 std::string names_of(std::span<const Command> commands) {
     std::string names;
-    for (const Command& command : commands) names += (names.empty() ? "" : ", ") + std::string(command.name);
+    for (const Command& command : commands)
+        if (*command.summary) names += (names.empty() ? "" : ", ") + std::string(command.name);
     return names;
 }
 

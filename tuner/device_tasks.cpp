@@ -1,0 +1,173 @@
+// Compiling, checking and measuring candidates, inside a worker.
+#include "tuner/device_tasks.h"
+
+#include <unistd.h>
+
+#include "core/scratch_directory.h"
+#include "model/space.h"
+#include "runtime/code_cache.h"
+#include "tuner/worker.h"
+
+namespace tilewright {
+namespace {
+
+Outcome outcome_of(StatusCode code) {
+    switch (code) {
+        case StatusCode::unsupported:
+            return Outcome::constraints;
+        case StatusCode::compile:
+            return Outcome::compile;
+        case StatusCode::timeout:
+            return Outcome::timeout;
+        default:
+            return Outcome::runtime;
+    }
+}
+
+std::string describe(const Resources& resources) {
+    std::string text;
+    const auto add = [&](const char* what, int64_t value) {
+        if (value >= 0) text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::to_string(value);
+    };
+    add("registers", resources.registers);
+    add("shared bytes", resources.shared_bytes);
+    add("spilled bytes", resources.spill_bytes);
+    add("vector bits", resources.vector_bits);
+    return text;
+}
+
+}  // namespace
+
+// Device memory as large as the last-level cache: writing it leaves nothing of the problem in there.
+struct DeviceTasks::Flush {
+    Device* device;
+    void* address;
+    int64_t bytes;
+    unsigned char value = 0;
+    ~Flush() { (void)device->free(address).ok(); }
+    Status operator()() { return device->fill(address, ++value, bytes); }
+};
+
+DeviceTasks::DeviceTasks() = default;
+
+DeviceTasks::~DeviceTasks() = default;
+
+WorkerReply DeviceTasks::handle(const WorkerRequest& request) {
+    WorkerReply reply;
+    const auto act = [&]() -> Status {
+        switch (request.action) {
+            case WorkerAction::prepare:
+                return prepare(request);
+            case WorkerAction::compile:
+                return compile(request, reply);
+            case WorkerAction::evaluate:
+                return evaluate(request, reply);
+            case WorkerAction::race:
+                return race_all(request, reply);
+        }
+        return {StatusCode::internal, "no such action"};
+    };
+    if (const Status status = act(); !status.ok()) {
+        reply.outcome = outcome_of(status.code());
+        reply.message = status.message();
+    }
+    return reply;
+}
+
+Status DeviceTasks::prepare(const WorkerRequest& request) {
+    flush_.reset();
+    data_.reset();
+    TILEWRIGHT_ASSIGN_OR_RETURN(device_, open_device(request.device));
+    TILEWRIGHT_ASSIGN_OR_RETURN(prepared_, prepare_check(request.problem, {.max_rows = 128}));
+    TILEWRIGHT_ASSIGN_OR_RETURN(data_, DeviceWorkload::upload(*device_, prepared_->workload));
+    return {};
+}
+
+Status DeviceTasks::compile(const WorkerRequest& request, WorkerReply& reply) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(const DeviceInfo info, find_device(request.device));
+    TILEWRIGHT_ASSIGN_OR_RETURN(Backend* const backend, find_backend(info.arch.backend));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const KernelSource source, generate(dense_spec(request.problem, request.configs[0]), info.arch));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const CodeObject object, compile_cached(*backend, source, info.arch, CodeCache::of_user()));
+    if (const auto resources = backend->inspect(object); resources.ok()) reply.note = describe(*resources);
+    return write_file(request.files[0], object.bytes);
+}
+
+Result<std::unique_ptr<Kernel>> DeviceTasks::load(const Config& config, const std::string& file) {
+    if (!data_) return Status(StatusCode::internal, "the worker was asked to measure before it was prepared");
+    const Arch& arch = device_->info().arch;
+    const KernelSpec spec = dense_spec(prepared_->workload.problem, config);
+    TILEWRIGHT_ASSIGN_OR_RETURN(const KernelSource source, generate(spec, arch));
+    CodeObject object{arch.name, {}, {}};
+    TILEWRIGHT_ASSIGN_OR_RETURN(object.bytes, read_file(file));
+    return device_->load(object, spec, source);
+}
+
+Sampler DeviceTasks::sampler(Kernel& kernel, bool cold) {
+    return [this, &kernel, cold](int launches) {
+        return device_->time_us(
+            launches, [this, cold]() -> Status { return cold && flush_ ? (*flush_)() : Status(); },
+            [this, &kernel] { return device_->launch(kernel, data_->parameters(), nullptr); });
+    };
+}
+
+Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, load(request.configs[0], request.files[0]));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const CheckReport report, check(*device_, *kernel, *prepared_));
+    reply.error = report.out.relative_error;
+    if (!report.passed) {
+        reply.outcome = Outcome::correctness;
+        reply.message = report.failure;
+        return {};
+    }
+    if (request.cold && !flush_) {
+        const int64_t bytes = device_->info().arch.last_level_cache_bytes;
+        TILEWRIGHT_ASSIGN_OR_RETURN(void* address, device_->allocate(bytes));
+        flush_.reset(new Flush{device_.get(), address, bytes});
+    }
+    MeasureOptions options;
+    options.budget_seconds = request.seconds;
+    if (request.give_up_us > 0) options.give_up_us = request.give_up_us;
+    TILEWRIGHT_ASSIGN_OR_RETURN(const Timing timing, measure(sampler(*kernel, request.cold), options));
+    if (timing.median_us < request.roofline_us) {
+        char text[120];
+        snprintf(text, sizeof text, "%.3f us is below the roofline's %.3f us: not possible", timing.median_us, request.roofline_us);
+        return {StatusCode::runtime, text};
+    }
+    reply.timings = {timing};
+    return {};
+}
+
+Status DeviceTasks::race_all(const WorkerRequest& request, WorkerReply& reply) {
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::vector<Sampler> samplers;
+    for (size_t i = 0; i < request.configs.size(); ++i) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, load(request.configs[i], request.files[i]));
+        samplers.push_back(sampler(*kernel, request.cold));
+        kernels.push_back(std::move(kernel));
+    }
+    TILEWRIGHT_ASSIGN_OR_RETURN(const RaceResult result, race(samplers, {.budget_seconds = request.seconds}));
+    reply.timings = result.timings;
+    reply.winner = result.winner;
+    reply.ties = result.ties;
+    return {};
+}
+
+int run_device_worker() {
+    DeviceTasks tasks;
+    // Less than the machine has, so that a candidate that wants everything is told "out of memory" and others live on.
+    const int64_t physical = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    return serve_worker([&](const WorkerRequest& request) { return tasks.handle(request); }, physical / 10 * 9);
+}
+
+Result<DeviceInfo> find_device(const std::string& id) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(Backend* const backend, find_backend(id.substr(0, id.find(':'))));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const std::vector<DeviceInfo> devices, backend->devices());
+    std::string known;
+    for (const DeviceInfo& device : devices) {
+        if (device.id == id || device.id == id + ":0") return device;
+        known += (known.empty() ? "" : ", ") + device.id;
+    }
+    return Status(StatusCode::not_found, "no device '" + id + "'; there is " + (known.empty() ? "none" : known));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,41 @@
+// What a worker does on a real device: compile, check, measure, race.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "backends/backend.h"
+#include "tuner/protocol.h"
+#include "verify/check.h"
+#include "verify/device_workload.h"
+
+namespace tilewright {
+
+// Opens the device with the first request that needs it; holds one problem's data at a time. Not thread-safe.
+class DeviceTasks {
+public:
+    DeviceTasks();
+    ~DeviceTasks();
+    WorkerReply handle(const WorkerRequest& request);
+
+private:
+    struct Flush;
+    Status prepare(const WorkerRequest& request);
+    Status compile(const WorkerRequest& request, WorkerReply& reply);
+    Status evaluate(const WorkerRequest& request, WorkerReply& reply);
+    Status race_all(const WorkerRequest& request, WorkerReply& reply);
+    Result<std::unique_ptr<Kernel>> load(const Config& config, const std::string& file);
+    Sampler sampler(Kernel& kernel, bool cold);
+
+    std::unique_ptr<Device> device_;  // outlives what follows
+    std::optional<PreparedCheck> prepared_;
+    std::optional<DeviceWorkload> data_;
+    std::unique_ptr<Flush> flush_;
+};
+
+// "cpu:0", "nvidia:1" without opening it; a bare backend name is its device 0. not_found lists what there is.
+Result<DeviceInfo> find_device(const std::string& id);
+
+// The handler of `tilewright worker`: serves real devices until the input ends.
+int run_device_worker();
+
+}  // namespace tilewright

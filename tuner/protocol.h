@@ -1,0 +1,50 @@
+// What tuner and worker say to each other: one JSON object a line, a reply to every request. Local pipes today; the text makes no use of that.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "db/store.h"
+#include "tilewright/config.h"
+#include "tilewright/problem.h"
+#include "tuner/measure.h"
+
+namespace tilewright {
+
+enum class WorkerAction {
+    prepare,   // opens the device, computes the right answer of `problem`
+    compile,   // configs[0] for the device's architecture, to files[0]
+    evaluate,  // checks and measures configs[0], whose object is files[0]
+    race,      // measures all configs in turns; all were found correct before
+};
+
+struct WorkerRequest {
+    WorkerAction action = WorkerAction::prepare;
+    std::string device;  // "cpu:0"
+    Problem problem;
+    std::vector<Config> configs;
+    std::vector<std::string> files;  // paths of code objects, one per config
+    double seconds = 1;              // for measuring
+    double give_up_us = 0;           // a candidate surely slower than this need not be measured precisely; 0: always precisely
+    double roofline_us = 0;          // a shorter time is refused as impossible
+    bool cold = false;               // the last-level cache is flushed before every launch
+};
+
+struct WorkerReply {
+    Outcome outcome = Outcome::correct;
+    std::string message;            // why not correct
+    double error = -1;              // relative, of evaluate
+    std::vector<Timing> timings;    // one for evaluate, one per config for race
+    size_t winner = 0;              // of race
+    std::vector<size_t> ties;       // of race
+    std::string note;               // registers and spills of what was compiled
+};
+
+// One line, without its end.
+std::string to_line(const WorkerRequest& request);
+std::string to_line(const WorkerReply& reply);
+// invalid_argument: not such a line.
+Result<WorkerRequest> parse_request(std::string_view line);
+Result<WorkerReply> parse_reply(std::string_view line);
+
+}  // namespace tilewright

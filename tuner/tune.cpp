@@ -1,0 +1,332 @@
+// The tuning loop.
+#include "tuner/tune.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <limits>
+#include <thread>
+#include <unordered_map>
+
+#include "core/scratch_directory.h"
+#include "model/model.h"
+#include "runtime/device_class.h"
+#include "tuner/candidate_runner.h"
+#include "tuner/compile_pool.h"
+#include "tuner/device_tasks.h"
+#include "tuner/seeds.h"
+#include "tuner/strategy.h"
+
+namespace tilewright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string host_name() {
+    char name[256] = "";
+    return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+class Tuner {
+public:
+    Tuner(const TuneOptions& options, Store& store, TuningSpace space, ScratchDirectory scratch, std::unique_ptr<Strategy> strategy, TuneReport& report)
+        : options_(options), store_(store), space_(std::move(space)), scratch_(std::move(scratch)), search_(space_.search, std::move(strategy), options.seed), report_(report) {
+        cold_ = options.cache == CacheState::cold || (options.cache == CacheState::automatic && report.device.arch.backend != "cpu");
+    }
+
+    Status run(const MeasurementKey& key) {
+        key_ = key;
+        TILEWRIGHT_RETURN_IF_ERROR(resume());
+        const int jobs = options_.compile_jobs > 0 ? options_.compile_jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+        CompilePool pool(options_.worker_command, scratch_.file("compiler_"), jobs, options_.compile_timeout_seconds);
+        CandidateRunner runner({.command = options_.worker_command,
+                                .log = scratch_.file("device"),
+                                .run_timeout_seconds = options_.run_timeout_seconds,
+                                .restart_after_failure = report_.device.arch.backend != "cpu"},
+                               request(WorkerAction::prepare));
+        if (!over()) {
+            if (Status status = runner.ensure_worker(); !status.ok()) return status;
+            TILEWRIGHT_RETURN_IF_ERROR(explore(pool, runner));
+        }
+        if (report_.stopped.empty()) report_.stopped = stop_requested() ? "interrupted" : search_.history().open().empty() ? "exhausted" : "budget";
+        if (report_.device_failure.empty() && !stop_requested()) TILEWRIGHT_RETURN_IF_ERROR(race(pool, runner));
+        report_.seconds = seconds();
+        return {};
+    }
+
+private:
+    struct InFlight {
+        uint32_t index;
+        int64_t ticket;
+    };
+
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+    bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(); }
+    // A tenth of a time budget, ten seconds at most, is kept for the race.
+    double race_seconds() const { return options_.budget_seconds > 0 ? std::min(10.0, options_.budget_seconds / 10) : 10; }
+    bool over(size_t in_flight = 0) const {
+        if (stop_requested()) return true;
+        if (options_.budget_seconds > 0 && seconds() >= options_.budget_seconds - race_seconds()) return true;
+        return options_.budget_evaluations > 0 && static_cast<int64_t>(report_.trials.size() + in_flight) >= options_.budget_evaluations;
+    }
+
+    WorkerRequest request(WorkerAction action) const {
+        WorkerRequest result;
+        result.action = action;
+        result.device = report_.device.id;
+        result.problem = report_.problem;
+        result.roofline_us = report_.roofline_us;
+        result.seconds = options_.measure_seconds;
+        result.cold = cold_;
+        return result;
+    }
+    std::string file_of(uint32_t index) const { return scratch_.file("candidate_" + std::to_string(index)); }
+
+    // What earlier runs stored for this problem, device and toolchain is told to the search and not tried again.
+    Status resume() {
+        TILEWRIGHT_ASSIGN_OR_RETURN(const std::vector<Measurement> stored, store_.measurements(key_));
+        std::unordered_map<uint32_t, Measurement> latest;
+        std::vector<uint32_t> order;
+        for (const Measurement& measurement : stored) {
+            const auto place = std::ranges::find(space_.configs, measurement.config);
+            if (place == space_.configs.end() || measurement.outcome == Outcome::predicted || measurement.outcome == Outcome::imported) continue;
+            const auto index = static_cast<uint32_t>(place - space_.configs.begin());
+            if (options_.retry_failed && measurement.outcome != Outcome::correct) continue;
+            if (!latest.contains(index)) order.push_back(index);
+            latest[index] = measurement;
+        }
+        for (const uint32_t index : order) {
+            const Measurement& measurement = latest.at(index);
+            add_trial(index, measurement, true);
+        }
+        report_.resumed = static_cast<int64_t>(order.size());
+        return {};
+    }
+
+    void add_trial(uint32_t index, const Measurement& measurement, bool resumed) {
+        report_.trials.push_back({measurement.config, measurement, space_.search.prior()[index], resumed});
+        indices_.push_back(index);
+        const bool correct = measurement.outcome == Outcome::correct;
+        if (correct && (!report_.best || measurement.median_us < report_.trials[*report_.best].measurement.median_us)) report_.best = report_.trials.size() - 1;
+        search_.tell(index, correct ? measurement.median_us : failed_cost);
+    }
+
+    void show(bool racing) const {
+        if (!options_.progress) return;
+        TuneProgress progress;
+        progress.done = static_cast<int64_t>(report_.trials.size());
+        progress.total = options_.budget_evaluations > 0 ? std::min(options_.budget_evaluations, report_.legal) : options_.budget_seconds > 0 ? 0 : report_.legal;
+        progress.seconds = seconds();
+        const auto mine = static_cast<double>(progress.done - report_.resumed);
+        progress.seconds_left = std::numeric_limits<double>::infinity();
+        if (progress.total > 0 && mine > 0) progress.seconds_left = progress.seconds / mine * static_cast<double>(progress.total - progress.done);
+        if (options_.budget_seconds > 0) progress.seconds_left = std::min(progress.seconds_left, std::max(0.0, options_.budget_seconds - progress.seconds));
+        if (!report_.trials.empty()) progress.last = &report_.trials.back();
+        if (report_.best) progress.best = &report_.trials[*report_.best];
+        progress.racing = racing;
+        options_.progress(progress);
+    }
+
+    Status store_trial(uint32_t index, Measurement measurement) {
+        measurement.host = host_;
+        measurement.driver = report_.device.driver;
+        TILEWRIGHT_ASSIGN_OR_RETURN(measurement.id, store_.add(key_, measurement));
+        add_trial(index, measurement, false);
+        show(false);
+        return {};
+    }
+
+    // Compilers and measurements share a CPU, so there they take turns; on a GPU the pool works ahead while candidates run.
+    Status explore(CompilePool& pool, CandidateRunner& runner) {
+        const bool shared = report_.device.arch.backend == "cpu";
+        const size_t ahead = static_cast<size_t>(pool.workers()) * (shared ? 1 : 2);
+        std::deque<InFlight> queue;
+        while (true) {
+            while (queue.size() < ahead && !over(queue.size())) {
+                const auto index = search_.propose();
+                if (!index) break;
+                WorkerRequest compile = request(WorkerAction::compile);
+                compile.configs = {space_.configs[*index]};
+                compile.files = {file_of(*index)};
+                queue.push_back({*index, *index});
+                pool.submit(*index, std::move(compile));
+            }
+            if (queue.empty()) return {};
+            std::unordered_map<int64_t, WorkerReply> compiled;
+            if (shared)
+                for (const InFlight& each : queue) compiled[each.ticket] = pool.wait(each.ticket);
+            do {
+                const InFlight next = queue.front();
+                queue.pop_front();
+                if (over()) continue;  // time is up or a stop was asked for: what was only compiled is dropped
+                const WorkerReply reply = shared ? compiled.at(next.ticket) : pool.wait(next.ticket);
+                if (Status status = try_candidate(next.index, reply, runner); !status.ok()) {
+                    if (status.code() != StatusCode::unavailable || runner.workers_lost() == 0) return status;
+                    report_.device_failure = status.message();
+                    report_.stopped = "device";
+                    return {};
+                }
+            } while (shared && !queue.empty());
+            if (over()) return {};
+        }
+    }
+
+    Status try_candidate(uint32_t index, const WorkerReply& compiled, CandidateRunner& runner) {
+        Measurement measurement;
+        measurement.config = space_.configs[index];
+        WorkerReply reply = compiled;
+        if (compiled.outcome == Outcome::correct) {
+            WorkerRequest evaluate = request(WorkerAction::evaluate);
+            evaluate.configs = {measurement.config};
+            evaluate.files = {file_of(index)};
+            if (report_.best) evaluate.give_up_us = 1.1 * report_.trials[*report_.best].measurement.median_us;
+            TILEWRIGHT_ASSIGN_OR_RETURN(reply, runner.evaluate(evaluate));
+            if (reply.outcome == Outcome::correct && reply.timings.size() != 1) return {StatusCode::internal, "a worker reported success without a time"};
+        }
+        measurement.outcome = reply.outcome;
+        measurement.error = reply.error;
+        measurement.note = reply.outcome == Outcome::correct ? compiled.note : reply.message.substr(0, 2000);
+        if (reply.outcome == Outcome::correct) set_timing(measurement, reply.timings[0]);
+        return store_trial(index, measurement);
+    }
+    static void set_timing(Measurement& measurement, const Timing& timing) {
+        measurement.median_us = timing.median_us;
+        measurement.p20_us = timing.p20_us;
+        measurement.p80_us = timing.p80_us;
+        measurement.samples = timing.samples;
+    }
+
+    // The best few, measured in turns until they are told apart or time is up; their times replace the first ones.
+    Status race(CompilePool& pool, CandidateRunner& runner) {
+        if (!report_.best) return {};
+        const double limit = 1.1 * report_.trials[*report_.best].measurement.median_us;
+        std::vector<size_t> finalists;
+        for (size_t i = 0; i < report_.trials.size(); ++i)
+            if (report_.trials[i].measurement.outcome == Outcome::correct && report_.trials[i].measurement.median_us <= limit) finalists.push_back(i);
+        std::ranges::stable_sort(finalists, {}, [&](size_t i) { return report_.trials[i].measurement.median_us; });
+        finalists.resize(std::min(finalists.size(), static_cast<size_t>(std::max(1, options_.finalists))));
+        report_.ties = {*report_.best};
+        if (finalists.size() < 2 || static_cast<int64_t>(report_.trials.size()) == report_.resumed) return {};
+
+        show(true);
+        WorkerRequest all = request(WorkerAction::race);
+        all.seconds = race_seconds();
+        for (const size_t finalist : finalists) {
+            const uint32_t index = indices_[finalist];
+            all.configs.push_back(space_.configs[index]);
+            all.files.push_back(file_of(index));
+            if (!report_.trials[finalist].resumed) continue;
+            WorkerRequest compile = request(WorkerAction::compile);
+            compile.configs = {all.configs.back()};
+            compile.files = {all.files.back()};
+            pool.submit(index, std::move(compile));
+            if (const WorkerReply reply = pool.wait(index); reply.outcome != Outcome::correct) {
+                all.configs.pop_back();
+                all.files.pop_back();
+            }
+        }
+        auto raced = runner.race(all);
+        if (!raced.ok() || raced->outcome != Outcome::correct || raced->timings.size() != all.configs.size()) {
+            report_.notes.push_back("the finalists could not be measured in turns: " + (raced.ok() ? raced->message : raced.status().message()));
+            return {};
+        }
+        std::vector<size_t> trials;  // of the racers
+        for (const Config& config : all.configs)
+            for (const size_t finalist : finalists)
+                if (report_.trials[finalist].config == config) trials.push_back(finalist);
+        for (size_t i = 0; i < trials.size(); ++i) {
+            if (raced->timings[i].samples == 0) continue;
+            Measurement& measurement = report_.trials[trials[i]].measurement;
+            set_timing(measurement, raced->timings[i]);
+            measurement.measured_at = 0;
+            measurement.note = "raced";
+            measurement.host = host_;
+            measurement.driver = report_.device.driver;
+            TILEWRIGHT_ASSIGN_OR_RETURN(measurement.id, store_.add(key_, measurement));
+        }
+        report_.ties.clear();
+        for (const size_t tie : raced->ties) report_.ties.push_back(trials[tie]);
+        settle();
+        return {};
+    }
+
+    // Among ties the one whose neighbours are fast too wins: it is the likelier to stay fast on another day and a similar problem.
+    void settle() {
+        double lowest = std::numeric_limits<double>::max();
+        size_t winner = report_.ties[0];
+        for (const size_t tie : report_.ties) {
+            double sum = report_.trials[tie].measurement.median_us;
+            int count = 1;
+            for (const uint32_t neighbour : space_.search.neighbours(indices_[tie], Neighbourhood::step))
+                if (const auto cost = search_.history().cost(neighbour); cost && *cost < failed_cost) {
+                    sum += *cost;
+                    ++count;
+                }
+            if (sum / count >= lowest) continue;
+            lowest = sum / count;
+            winner = tie;
+        }
+        std::erase(report_.ties, winner);
+        report_.ties.insert(report_.ties.begin(), winner);
+        report_.best = winner;
+    }
+
+    const TuneOptions& options_;
+    Store& store_;
+    TuningSpace space_;
+    ScratchDirectory scratch_;
+    Search search_;
+    TuneReport& report_;
+    MeasurementKey key_;
+    std::vector<uint32_t> indices_;  // of the report's trials in the space
+    const std::string host_ = host_name();
+    const Clock::time_point start_ = Clock::now();
+    bool cold_ = false;
+};
+
+void summarize_trials(TuneReport& report) {
+    std::vector<double> times;
+    for (size_t i = 0; i < report.trials.size(); ++i) {
+        const Measurement& measurement = report.trials[i].measurement;
+        ++report.outcomes[name(measurement.outcome)];
+        if (measurement.outcome != Outcome::correct) continue;
+        times.push_back(measurement.median_us);
+        if (!report.worst || measurement.median_us > report.trials[*report.worst].measurement.median_us) report.worst = i;
+    }
+    if (times.empty()) return;
+    std::ranges::sort(times);
+    report.median_us = times[times.size() / 2];
+}
+
+}  // namespace
+
+Result<TuneReport> tune(const Problem& problem, const std::string& device, Store& store, const TuneOptions& options) {
+    TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
+    if (options.worker_command.empty()) return invalid_argument("no worker command was given");
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Strategy> strategy, make_strategy(options.strategy));
+    TuneReport report;
+    report.problem = problem;
+    report.strategy = options.strategy;
+    TILEWRIGHT_ASSIGN_OR_RETURN(report.device, find_device(device));
+    TILEWRIGHT_ASSIGN_OR_RETURN(Backend* const backend, find_backend(report.device.arch.backend));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const Toolchain toolchain, toolchain_of(*backend));
+    std::vector<Config> seeds;
+    if (options.use_seeds) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(seeds, seed_configs(problem, report.device, store, 8));
+    }
+    TILEWRIGHT_ASSIGN_OR_RETURN(TuningSpace space, tuning_space(problem, report.device.arch, seeds));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const MeasurementKey key, store.put_key(problem, device_class(report.device), toolchain));
+    TILEWRIGHT_ASSIGN_OR_RETURN(ScratchDirectory scratch, ScratchDirectory::create());
+    report.legal = static_cast<int64_t>(space.configs.size());
+    report.rejected = space.rejected;
+    report.seeds = static_cast<int64_t>(space.search.seeds().size());
+    report.roofline_us = roofline_us(problem, report.device.arch);
+    Tuner tuner(options, store, std::move(space), std::move(scratch), std::move(strategy), report);
+    TILEWRIGHT_RETURN_IF_ERROR(tuner.run(key));
+    summarize_trials(report);
+    return report;
+}
+
+}  // namespace tilewright

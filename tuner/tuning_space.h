@@ -1,0 +1,23 @@
+// The search space of a problem on an architecture, as the strategies see it.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/space.h"
+#include "tuner/search_space.h"
+
+namespace tilewright {
+
+struct TuningSpace {
+    Space space;
+    std::vector<Config> configs;  // legal ones; configs[i] is configuration i of `search`
+    SearchSpace search;           // its prior is the model's predicted time in microseconds
+    std::map<std::string, int64_t> rejected;  // by constraint
+    std::vector<Rejection> rejections;        // every candidate that was rejected, with its reason
+};
+
+// `seeds` that are legal here are tried first, in their order; others are left out. unsupported: not one config is legal.
+Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const std::vector<Config>& seeds);
+
+}  // namespace tilewright
