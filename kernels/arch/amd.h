@@ -49,6 +49,11 @@ template <class T>
 TILEWRIGHT_DEVICE T load_global(const void* from) {
     return *(const __attribute__((address_space(1))) T*)from;
 }
+template <class Element>
+TILEWRIGHT_DEVICE float float_at(const Element* from) {
+    if constexpr (sizeof(Element) == 2) return to_float(Element{load_global<unsigned short>(from)});
+    else return load_global<float>(from);
+}
 template <class T>
 TILEWRIGHT_DEVICE void store_global(void* to, T x) {
     *(__attribute__((address_space(1))) T*)to = x;
@@ -75,6 +80,24 @@ TILEWRIGHT_DEVICE void store_run(Element* row, int column, Run x) {
         TILEWRIGHT_UNROLL for (int i = 0; i < count; ++i)
             if (column + i < dim) store_global<short>(row + column + i, x[i]);
     }
+}
+
+// Infinities and NaN become zeros; true if there were any.
+TILEWRIGHT_DEVICE unsigned exponent_bits(fp16) { return 0x7c007c00; }
+TILEWRIGHT_DEVICE unsigned exponent_bits(bf16) { return 0x7f807f80; }
+template <class Element>
+TILEWRIGHT_DEVICE bool clear_nonfinite(short8& piece) {
+    struct {
+        unsigned pair[4];
+    } x = __builtin_bit_cast(decltype(x), piece);
+    unsigned exponent = exponent_bits(Element()), lowest = exponent & ~(exponent << 1) & 0x7fff7fff, any = 0;
+    TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) {
+        unsigned full = ((x.pair[i] & exponent) + lowest) & 0x80008000;  // an exponent of ones carries into the sign's place
+        x.pair[i] &= ~(full | (full - (full >> 15)));
+        any |= full;
+    }
+    piece = __builtin_bit_cast(short8, x);
+    return any != 0;
 }
 
 // Byte offset of a 16-byte piece in LDS, permuted within its row such that eight lanes that read a piece of eight neighbouring
@@ -105,7 +128,7 @@ struct Lane : FloatLane {
     static TILEWRIGHT_DEVICE void finish(Fragment&) {}
     template <class Element>
     static TILEWRIGHT_DEVICE float gather(const Element* from, long long stride, int index, int count) {
-        return kernel::to_float(Element{load_global<unsigned short>(from + min_of(index, count - 1) * stride)});
+        return float_at(from + min_of(index, count - 1) * stride);
     }
 };
 

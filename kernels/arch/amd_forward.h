@@ -9,6 +9,15 @@
 
 namespace tilewright::kernel::amd {
 
+template <bool first, class First, class Second>
+struct Choose {
+    using Type = First;
+};
+template <class First, class Second>
+struct Choose<false, First, Second> {
+    using Type = Second;
+};
+
 template <class Config_, class Matrix, AmdFamily family>
 struct Forward : Lane {
     using Config = Config_;
@@ -35,6 +44,8 @@ struct Forward : Lane {
     static_assert(copied || accumulator_is_left_operand(Layout::Accumulator::table, Left::table) ||
                   (Matrix::products == 1 && accumulator_keeps_lanes(Layout::Accumulator::table, Left::table)));
     static_assert(rows_per_lane(Layout::Accumulator::table) == 1, "a lane holds one query of a strip");
+    // Of an output row, a lane holds this many neighbours.
+    using Neighbours = typename Choose<Layout::Accumulator::table.element_bits[2].column == 4, short8, short4>::Type;
 
     static TILEWRIGHT_DEVICE int lane() { return thread() % wave; }
     static TILEWRIGHT_DEVICE int first_row() { return thread() / wave * (strips * side); }
@@ -77,25 +88,25 @@ struct Forward : Lane {
             TILEWRIGHT_UNROLL for (int r = 0; r < strips; ++r)
                 TILEWRIGHT_UNROLL for (int t = 0; t < N / side; ++t) d[r][t] = Vector{};
         }
-        // The lane's columns 8n .. 8n + 7, rounded.
-        template <class Pack>
-        TILEWRIGHT_DEVICE short8 eight(int r, int n, float factor, Pack&& pack_pair) {
+        // `Run` elements from the lane's column c on, rounded.
+        template <class Run, class Pack>
+        TILEWRIGHT_DEVICE Run run(int r, int c, float factor, Pack&& pack_pair) {
             struct {
-                unsigned pair[4];
+                unsigned pair[sizeof(Run) / 4];
             } x;
-            TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) x.pair[i] = pack_pair(at(r, 8 * n + 2 * i) * factor, at(r, 8 * n + 2 * i + 1) * factor);
-            return __builtin_bit_cast(short8, x);
+            TILEWRIGHT_UNROLL for (int i = 0; i < int(sizeof(Run) / 4); ++i)
+                x.pair[i] = pack_pair(at(r, c + 2 * i) * factor, at(r, c + 2 * i + 1) * factor);
+            return __builtin_bit_cast(Run, x);
         }
         TILEWRIGHT_DEVICE void store_row(int r, float factor, Element* to, bool inside) {
-            TILEWRIGHT_UNROLL for (int n = 0; n < columns / 8; ++n) {
-                short8 x = eight(r, n, factor, [](float low, float high) { return pack(Element(), low, high); });
-                if constexpr (copied) {  // all lanes swap, then each half of them writes one of the two pieces
-                    Operand all = Matrix::spread(x);
-                    if (inside) store(to, n * depth + lane() / side * 8, lane() < side ? (short8)all.lo : (short8)all.hi);
-                } else if (inside) {
-                    if constexpr (Layout::Accumulator::table.element_bits[2].column == 4) store(to, column(8 * n), x);
-                    else store(to, column(8 * n), (short4)x.lo), store(to, column(8 * n + 4), (short4)x.hi);
+            auto exactly = [](float low, float high) { return pack(Element(), low, high); };
+            if constexpr (copied) {  // all lanes swap, then each half of them writes one of the two pieces
+                TILEWRIGHT_UNROLL for (int c = 0; c < columns; c += 8) {
+                    Operand all = Matrix::spread(run<short8>(r, c, factor, exactly));
+                    if (inside) store(to, c / 8 * depth + lane() / side * 8, lane() < side ? (short8)all.lo : (short8)all.hi);
                 }
+            } else if (inside) {
+                TILEWRIGHT_UNROLL for (int c = 0; c < columns; c += sizeof(Neighbours) / 2) store(to, column(c), run<Neighbours>(r, c, factor, exactly));
             }
         }
         template <class Run>
@@ -110,7 +121,7 @@ struct Forward : Lane {
         Operand b[strips][Config::block_kv / depth];
         TILEWRIGHT_DEVICE void assign(Scores& scores) {
             TILEWRIGHT_UNROLL for (int r = 0; r < strips; ++r) TILEWRIGHT_UNROLL for (int n = 0; n < Config::block_kv / depth; ++n)
-                b[r][n] = Matrix::spread(scores.eight(r, n, 1.0f, [](float low, float high) { return pack_probabilities(Element(), low, high); }));
+                b[r][n] = Matrix::spread(scores.template run<short8>(r, 8 * n, 1.0f, [](float low, float high) { return pack_probabilities(Element(), low, high); }));
         }
     };
     // The key at a position of a row of V^T in LDS: what a lane needs for a step lies together, in the order in which it holds P.
@@ -152,15 +163,7 @@ struct Forward : Lane {
         }
         TILEWRIGHT_DEVICE Operand at(int r, int k) const { return operand<pieces>(from, r, k); }
     };
-    template <bool in_lds, class InRegisters, class InLds>
-    struct Choose {
-        using Type = InRegisters;
-    };
-    template <class InRegisters, class InLds>
-    struct Choose<true, InRegisters, InLds> {
-        using Type = InLds;
-    };
-    using Query = typename Choose<needs.queries_in_lds, QueryInRegisters, QueryInLds>::Type;
+    using Query = typename Choose<needs.queries_in_lds, QueryInLds, QueryInRegisters>::Type;
 
     static constexpr int shared_bytes =
         Config::stages * (Pipeline::key_bytes + Pipeline::value_bytes) + (needs.queries_in_lds ? 2 * Config::block_q * needs.key_dim : 0);
@@ -188,6 +191,7 @@ struct Forward : Lane {
         Tile<Config> tile = tile_at<Config>(arguments.parameters, __builtin_amdgcn_workgroup_id_x());
         Pipeline pipeline(arguments.parameters, tile, shared);
         body(tile, pipeline);
+        if constexpr (Pipeline::rows_differ) pipeline.add_nonfinite();
     }
 };
 

@@ -33,12 +33,17 @@ struct Pipeline {
     // registers. Overlapped, or with two buffers, both are loaded a tile ahead; two buffers need one barrier a tile, or two.
     static constexpr bool alternating = stages == 1 && !Config::overlapped, together = stages == 2 && !Config::overlapped;
 
+    // Where rows of a tile may see different keys, 0 * infinity must be kept from those that do not see the value: infinite and
+    // NaN values count as zeros in the product, and add_nonfinite puts them right in the end.
+    static constexpr bool rows_differ = Config::mask != Mask::none || Config::bias;
+
     const ForwardParameters& p;
     const Tile<Config>& tile;
     char* shared;
     const Element *key, *value;  // this thread's part of a tile at row 0 of the KV head
     int key_begin, key_end;      // some query of the tile sees these; what lies outside is read as zeros
     int next_keys, next_values, buffer = 0, value_buffer = 0;
+    bool cleared = false;  // this thread has read an infinity or NaN as zero
     short8 key_piece[key_loads], value_piece[value_loads][4];
 
     TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared)
@@ -89,7 +94,37 @@ struct Pipeline {
         if constexpr (Config::turns) __builtin_amdgcn_s_setprio(0);
     }
 
+    // After the tile's rows are stored: adds the infinite and NaN values that each of them sees. Any weight will do, and the sum
+    // of what is there and of these is what it would have been. Rare, so simple: a wave goes over its rows again.
+    TILEWRIGHT_DEVICE void add_nonfinite() {
+        constexpr int rows = Config::block_q / Config::workers;
+        unsigned* flags = (unsigned*)shared;
+        barrier();  // nobody reads keys or values any more
+        bool any = Arch::any(cleared);
+        if (Arch::lane() == 0) flags[thread() / needs.wave] = any;
+        barrier();
+        any = false;
+        for (int i = 0; i < Config::workers; ++i) any |= flags[i] != 0;
+        if (!any) return;
+        __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup");  // other lanes stored what this one loads
+        for (int row = Arch::first_row(); row < Arch::first_row() + rows && tile.inside(row); ++row)
+            for (int c = Arch::lane(); c < Config::head_dim_v; c += needs.wave) add_nonfinite(row, c);
+    }
+
 private:
+    TILEWRIGHT_DEVICE void add_nonfinite(int row, int c) const {
+        int query = tile.query(row), head = tile.head_of(row);
+        const Element* bias = Config::bias ? row_of((const Element*)p.bias, p.bias_strides, tile.batch, head, query) : nullptr;
+        float sum = 0;
+        for (int j = tile.visible_begin(row); j < tile.visible_end(row); ++j) {
+            float x = float_at(row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, j) + c);
+            if (x - x == 0) continue;
+            if (Config::bias && Arch::gather(bias, p.bias_column_stride, j, tile.seq_kv) == -infinity) continue;
+            sum += x;
+        }
+        Element* out = row_of((Element*)p.out, p.out_strides, tile.batch, head, query) + c;
+        if (!(sum == 0)) store_global(out, (short)pack(Element(), float_at(out) + sum, 0.0f));
+    }
     TILEWRIGHT_DEVICE char* key_buffer() const { return shared + buffer * key_bytes; }
     TILEWRIGHT_DEVICE char* values_at() const { return shared + stages * key_bytes + value_buffer * value_bytes; }
 
@@ -143,7 +178,11 @@ private:
                                                                                     (value_piece_at() + piece_step(n)) * 8);
         }
     }
-    TILEWRIGHT_DEVICE void write_values(char* to) const {
+    TILEWRIGHT_DEVICE void write_values(char* to) {
+        if constexpr (rows_differ)
+            if (Config::bias || tile.needs_mask(next_values + 1))
+                TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n)
+                    TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) cleared |= clear_nonfinite<Element>(value_piece[n][i]);
         TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n) {
             int row = (value_piece_at() + piece_step(n)) * 8, position = value_position() + position_step(n);
             short8 a = value_piece[n][0], b = value_piece[n][1], c = value_piece[n][2], d = value_piece[n][3];

@@ -1,0 +1,25 @@
+// CDNA kernels in emulation: both matrix instructions, both schedules, one and two buffers, every variant.
+#include "amd_kernels.h"
+#include "kernels/arch/cdna.h"
+
+namespace tilewright::emulated {
+
+using kernel::bf16;
+using kernel::Cdna;
+using kernel::fp16;
+using kernel::Mask;
+
+std::vector<EmulatedKernel> cdna_kernels() {
+    return {
+        amd_kernel<Cdna, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 128, .block_kv = 64, .mask = Mask::causal}>("mfma32 d128 causal"),
+        amd_kernel<Cdna, fp16, Spec{.block_q = 32, .workers = 2, .overlapped = true}, true>("gfx90a mfma16 d64 overlapped"),
+        amd_kernel<Cdna, fp16, Spec{.block_q = 64, .block_kv = 32, .stages = 2, .workers = 2, .mask = Mask::causal}>("mfma32 d64 two buffers"),
+        amd_kernel<Cdna, bf16, Spec{.head_dim = 40, .head_dim_v = 72, .block_q = 96, .stages = 2, .workers = 2, .slack = 0, .overlapped = true, .turns = true,
+                                    .packs_heads = true, .mask = Mask::window, .sink = true}>("mfma16 three strips d40 dv72 window"),
+        amd_kernel<Cdna, fp16, Spec{.head_dim = 13, .head_dim_v = 21, .block_q = 32, .block_kv = 32, .workers = 1, .mask = Mask::causal, .softcap = true,
+                                    .bias = true, .alibi = true, .sink = true, .aligned = false}>("mfma32 d13 dv21 all variants"),
+        amd_kernel<Cdna, bf16, Spec{.head_dim = 256, .head_dim_v = 256, .block_q = 16, .block_kv = 32, .workers = 1, .rescaled = true}>("mfma16 d256 rescaled"),
+    };
+}
+
+}  // namespace tilewright::emulated

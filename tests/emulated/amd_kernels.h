@@ -1,0 +1,31 @@
+// Makes emulated kernels of AMD's arch headers.
+#pragma once
+#include "amd_builtins.h"
+#include "kernels/attention_forward.h"
+#include "spec.h"
+
+namespace tilewright::emulated {
+
+// As one block after another; LDS starts as NaN each time.
+template <class Arch, bool flushes>
+void run_amd(const kernel::ForwardParameters& parameters, int order) {
+    alignas(64) static char shared[Arch::shared_bytes];
+    typename Arch::Arguments arguments{parameters};
+    flushes_fp16_subnormals = flushes;
+    for (int i = 0; i < parameters.tiles; ++i) {
+        std::memset(shared, 0xff, sizeof shared);
+        run_block(i, Arch::threads, Arch::wave, Order(order), [&] { kernel::attention_forward<Arch>(arguments, shared); });
+    }
+}
+
+template <template <class> class Arch, class Element, Spec s, bool flushes = false>
+EmulatedKernel amd_kernel(const char* name) {
+    return describe<Element, s>(name, run_amd<Arch<ConfigOf<Element, s>>, flushes>);
+}
+
+// One list a family.
+std::vector<EmulatedKernel> cdna_kernels();
+std::vector<EmulatedKernel> rdna3_kernels();
+std::vector<EmulatedKernel> rdna4_kernels();
+
+}  // namespace tilewright::emulated

@@ -1,0 +1,23 @@
+// RDNA3 kernels in emulation.
+#include "amd_kernels.h"
+#include "kernels/arch/rdna3.h"
+
+namespace tilewright::emulated {
+
+using kernel::bf16;
+using kernel::fp16;
+using kernel::Mask;
+using kernel::Rdna3;
+
+std::vector<EmulatedKernel> rdna3_kernels() {
+    return {
+        amd_kernel<Rdna3, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 64, .block_kv = 32, .mask = Mask::causal}>("wmma11 d128 causal"),
+        amd_kernel<Rdna3, fp16, Spec{.block_q = 64, .block_kv = 32, .workers = 2, .overlapped = true}>("wmma11 d64 overlapped"),
+        amd_kernel<Rdna3, bf16, Spec{.head_dim = 72, .head_dim_v = 40, .block_q = 32, .block_kv = 16, .stages = 2, .workers = 2, .packs_heads = true,
+                                     .mask = Mask::window, .sink = true}>("wmma11 d72 dv40 window two buffers"),
+        amd_kernel<Rdna3, fp16, Spec{.head_dim = 21, .head_dim_v = 13, .block_q = 16, .block_kv = 32, .workers = 1, .mask = Mask::causal, .softcap = true,
+                                     .bias = true, .aligned = false}>("wmma11 d21 dv13 variants"),
+    };
+}
+
+}  // namespace tilewright::emulated

@@ -1,0 +1,23 @@
+// RDNA4 kernels in emulation.
+#include "amd_kernels.h"
+#include "kernels/arch/rdna4.h"
+
+namespace tilewright::emulated {
+
+using kernel::bf16;
+using kernel::fp16;
+using kernel::Mask;
+using kernel::Rdna4;
+
+std::vector<EmulatedKernel> rdna4_kernels() {
+    return {
+        amd_kernel<Rdna4, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 64, .block_kv = 32, .mask = Mask::causal}>("wmma12 d128 causal"),
+        amd_kernel<Rdna4, fp16, Spec{.block_q = 64, .block_kv = 32, .stages = 2, .workers = 2, .overlapped = true}>("wmma12 d64 overlapped two buffers"),
+        amd_kernel<Rdna4, bf16, Spec{.head_dim = 160, .head_dim_v = 72, .block_q = 32, .block_kv = 16, .workers = 2, .packs_heads = true,
+                                     .mask = Mask::window, .sink = true}>("wmma12 d160 dv72 window, queries in LDS"),
+        amd_kernel<Rdna4, fp16, Spec{.head_dim = 5, .head_dim_v = 5, .block_q = 16, .block_kv = 16, .workers = 1, .mask = Mask::causal, .softcap = true,
+                                     .bias = true, .aligned = false}>("wmma12 d5 variants"),
+    };
+}
+
+}  // namespace tilewright::emulated

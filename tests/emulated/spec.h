@@ -1,0 +1,35 @@
+// A kernel's compile-time configuration as one value, and the seam's Config made from it.
+#pragma once
+#include "cases.h"
+#include "kernels/tile/tile.h"
+
+namespace tilewright::emulated {
+
+struct Spec {
+    int head_dim = 64, head_dim_v = 64, block_q = 64, block_kv = 64, stages = 1, workers = 4, slack = 8;
+    bool overlapped = false, turns = false, packs_heads = false;
+    kernel::Mask mask = kernel::Mask::none;
+    bool softcap = false, bias = false, alibi = false, sink = false, rescaled = false, aligned = true;
+};
+
+template <class Element_, Spec s>
+struct ConfigOf {
+    using Element = Element_;
+    static constexpr int head_dim = s.head_dim, head_dim_v = s.head_dim_v, block_q = s.block_q, block_kv = s.block_kv, stages = s.stages;
+    static constexpr int workers = s.workers, blocks = 1, slack = s.slack;
+    static constexpr bool overlapped = s.overlapped, turns = s.turns, packs_heads = s.packs_heads, persistent = false;
+    static constexpr kernel::Mask mask = s.mask;
+    static constexpr bool softcap = s.softcap, bias = s.bias, alibi = s.alibi, sink = s.sink, rescaled = s.rescaled, aligned = s.aligned;
+};
+
+constexpr Type type_of(kernel::fp32) { return Type::fp32; }
+constexpr Type type_of(kernel::fp16) { return Type::fp16; }
+constexpr Type type_of(kernel::bf16) { return Type::bf16; }
+
+template <class Element, Spec s>
+EmulatedKernel describe(std::string name, void (*run)(const kernel::ForwardParameters&, int)) {
+    return {std::move(name), type_of(Element{}), s.head_dim, s.head_dim_v, s.block_q, s.mask, s.packs_heads,
+            s.softcap,       s.bias,             s.alibi,    s.sink,       s.rescaled, s.aligned, run};
+}
+
+}  // namespace tilewright::emulated
