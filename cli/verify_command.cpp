@@ -115,9 +115,8 @@ int verify_suite(Verified& on, const SuiteOptions& options, bool json) {
     CompiledKernels kernels(*on.backend, *on.device);
     auto start = std::chrono::steady_clock::now();
     std::string again = "tilewright verify --device " + on.device_id + " ";
-    size_t done = 0;
-    Result<SuiteReport> report = run_suite(*on.device, kernels, options, [&](const CaseResult& result) {
-        if (!json && ++done % 50 == 0) std::fprintf(stderr, "%zu cases done, %d kernels compiled\n", done, kernels.compiled());
+    Result<SuiteReport> report = run_suite(*on.device, kernels, options, [&](const CaseResult& result, int done, int total) {
+        if (!json && done % 20 == 0) std::fprintf(stderr, "%d of %d cases, %d kernels compiled\n", done, total, kernels.compiled());
         if (json || result.outcome != CaseOutcome::failed) return;
         std::printf("failed  %s, %s: %s\n        %s%s\n", result.name.c_str(), name(result.dtype), result.message.c_str(), again.c_str(), result.arguments.c_str());
         std::fflush(stdout);

@@ -61,7 +61,7 @@ int SuiteReport::count(CaseOutcome outcome) const {
     return int(std::ranges::count_if(results, [&](const CaseResult& result) { return result.outcome == outcome; }));
 }
 
-Result<SuiteReport> run_suite(Device& device, KernelSupply& supply, const SuiteOptions& options, const std::function<void(const CaseResult&)>& progress) {
+Result<SuiteReport> run_suite(Device& device, KernelSupply& supply, const SuiteOptions& options, const std::function<void(const CaseResult&, int done, int total)>& progress) {
     if (options.configs.empty() || options.dtypes.empty()) return invalid_argument("there is nothing to verify: no config or no element type");
     std::vector<Job> jobs = plan(options);
     if (jobs.empty()) {
@@ -70,6 +70,7 @@ Result<SuiteReport> run_suite(Device& device, KernelSupply& supply, const SuiteO
         return invalid_argument("there is no case '" + options.only + "'; there are " + known + "random and random:N");
     }
     std::mutex launches, reports;
+    int done = 0;
     parallel_for(int64_t(jobs.size()), options.threads, [&](int64_t i) {
         Job& job = jobs[size_t(i)];
         CaseResult& result = job.result;
@@ -78,7 +79,7 @@ Result<SuiteReport> run_suite(Device& device, KernelSupply& supply, const SuiteO
         result.outcome = status.ok() ? CaseOutcome::passed : status.code() == StatusCode::unsupported ? CaseOutcome::skipped : CaseOutcome::failed;
         result.message = status.message();
         std::lock_guard lock(reports);
-        if (progress) progress(result);
+        if (progress) progress(result, ++done, int(jobs.size()));
     });
     SuiteReport report;
     for (Job& job : jobs) report.results.push_back(std::move(job.result));

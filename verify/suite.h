@@ -33,8 +33,8 @@ struct SuiteReport {
     int count(CaseOutcome outcome) const;
 };
 
-// Calls `progress` with each result as it comes, from one thread at a time. invalid_argument: no config, no element type, or
+// Calls `progress` with each result as it comes, how many there are so far and will be, from one thread at a time. invalid_argument: no config, no element type, or
 // `only` names no case (the message lists them).
-Result<SuiteReport> run_suite(Device& device, KernelSupply& supply, const SuiteOptions& options, const std::function<void(const CaseResult&)>& progress = {});
+Result<SuiteReport> run_suite(Device& device, KernelSupply& supply, const SuiteOptions& options, const std::function<void(const CaseResult&, int done, int total)>& progress = {});
 
 }  // namespace tilewright
