@@ -133,7 +133,7 @@ Result<MeasurementRow> parse_json_line(std::string_view text) {
     if (row.device.backend.empty() || row.device.arch.empty() || row.device.name.empty() || row.device.units < 1) {
         return invalid_argument("field 'device': backend, arch, name and units (at least 1) are needed");
     }
-    TILEWRIGHT_RETURN_IF_ERROR(rows::check_measurement(row.measurement));
+    TILEWRIGHT_RETURN_IF_ERROR(check_measurement(row.measurement));
     return row;
 }
 

@@ -111,6 +111,18 @@ Result<MeasurementRow> read_row(const sqlite::Statement& statement) {
     return row;
 }
 
+std::string short_hash(std::string_view text) {
+    uint64_t hash = 14695981039346656037ULL;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    char hex[17];
+    std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash));
+    return hex;
+}
+
+}  // namespace tilewright::rows
+
+namespace tilewright {
+
 Status check_measurement(const Measurement& m) {
     constexpr double hour_us = 3.6e9;
     if (static_cast<int>(m.outcome) < 1 || static_cast<int>(m.outcome) > static_cast<int>(Outcome::imported)) {
@@ -126,12 +138,4 @@ Status check_measurement(const Measurement& m) {
     return {};
 }
 
-std::string short_hash(std::string_view text) {
-    uint64_t hash = 14695981039346656037ULL;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    char hex[17];
-    std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash));
-    return hex;
-}
-
-}  // namespace tilewright::rows
+}  // namespace tilewright

@@ -23,9 +23,6 @@ Result<MeasurementRow> read_row(const sqlite::Statement& statement);
 // A Measurement from the columns that follow `first`, in select_rows' order.
 Result<Measurement> read_measurement(const sqlite::Statement& statement, int first);
 
-// A time that a device could have taken: finite, not negative, p20 <= p80, at most an hour; zero only if nothing was timed.
-Status check_measurement(const Measurement& measurement);
-
 // 16 hex digits of FNV-1a.
 std::string short_hash(std::string_view text);
 

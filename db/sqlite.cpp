@@ -137,6 +137,22 @@ Result<std::string> Connection::text(const char* sql) {
     return text;
 }
 
+Result<std::unique_ptr<Statement>> Connection::prepare_once(const std::string& sql) {
+    sqlite3_stmt* statement = nullptr;
+    const int code = sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr);
+    if (code != SQLITE_OK) return status_of(code, *path_, sqlite3_errmsg(handle_));
+    return std::make_unique<Statement>(statement, path_.get());
+}
+
+Status harden(Connection& connection) {
+    for (const auto& [option, value] : {std::pair{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                        {SQLITE_DBCONFIG_DEFENSIVE, 1}, {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0}}) {
+        const int code = sqlite3_db_config(connection.handle(), option, value, nullptr);
+        if (code != SQLITE_OK) return status_of(code, connection.path(), "sqlite3_db_config");
+    }
+    return {};
+}
+
 Result<Transaction> Transaction::begin(Connection& connection) {
     TILEWRIGHT_RETURN_IF_ERROR(connection.execute("BEGIN IMMEDIATE"));
     return Transaction(&connection);

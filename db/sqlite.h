@@ -57,6 +57,8 @@ public:
     Status execute(const char* sql);
     // Prepared once, kept by the address of `sql` (a literal), given back reset. Owned by the connection.
     Result<Statement*> prepare(const char* sql);
+    // For text made at run time; owned by the caller, must not outlive the connection.
+    Result<std::unique_ptr<Statement>> prepare_once(const std::string& sql);
     // The first column of the first row.
     Result<int64_t> integer(const char* sql);
     Result<std::string> text(const char* sql);
@@ -70,6 +72,10 @@ private:
     std::unique_ptr<std::string> path_;  // at a fixed address: statements refer to it
     std::unordered_map<const char*, std::unique_ptr<Statement>> statements_;
 };
+
+// Nothing in a file may act by itself: triggers are off, functions with side effects are barred from the schema, and the
+// schema cannot be edited as a table.
+Status harden(Connection& connection);
 
 // BEGIN IMMEDIATE ... COMMIT; rolls back unless committed.
 class Transaction {

@@ -56,6 +56,10 @@ struct Measurement {
     std::string note;            // why it failed, or what is odd
 };
 
+// invalid_argument unless it could be true: times finite, not negative, at most an hour, p20 <= p80, above 0 if correct; a known
+// outcome; a finite error.
+Status check_measurement(const Measurement& measurement);
+
 // The rows that a measurement hangs on, as ids of one open store.
 struct MeasurementKey {
     int64_t problem = 0;
@@ -113,8 +117,8 @@ public:
     Result<int64_t> put_problem(const Problem& problem);  // valid ones only
     Result<MeasurementKey> put_key(const Problem& problem, const DeviceClass& device, const Toolchain& toolchain);
 
-    // Durable when it returns: neither SIGKILL nor loss of power takes it back. Returns the row's id. A median that is
-    // negative, not finite or over an hour, and p20 > p80, are invalid_argument.
+    // Durable when it returns: neither SIGKILL nor loss of power takes it back. Returns the row's id.
+    // invalid_argument if check_measurement() is.
     Result<int64_t> add(const MeasurementKey& key, const Measurement& measurement);
     // Several in one transaction: all or none.
     Status add_all(const std::vector<MeasurementRow>& rows);
@@ -132,6 +136,9 @@ public:
     Status add_misses(const std::vector<Miss>& misses);
     Result<std::vector<Miss>> misses();  // the most asked first
     Status clear_miss(const std::string& problem, const DeviceClass& device);
+
+    // Makes one plain file of it, without free pages or a write-ahead log: fit to be copied and to lie on read-only media.
+    Status compact();
 
     Result<StoreInfo> info();
     // A number that changes whenever anybody commits to the file.

@@ -13,17 +13,6 @@ constexpr int write_wait_ms = 30000;
 // How long opening for reading waits: a framework starts meanwhile.
 constexpr int read_wait_ms = 2000;
 
-// Nothing in a file may act by itself: triggers are off, functions with side effects are barred from the schema, and the
-// schema cannot be edited as a table.
-Status harden(sqlite::Connection& connection) {
-    for (const auto& [option, value] : {std::pair{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
-                                        {SQLITE_DBCONFIG_DEFENSIVE, 1}, {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0}}) {
-        const int code = sqlite3_db_config(connection.handle(), option, value, nullptr);
-        if (code != SQLITE_OK) return sqlite::status_of(code, connection.path(), "sqlite3_db_config");
-    }
-    return {};
-}
-
 // WAL lets readers go on while a tuner writes, but needs memory shared by all of the file's users: local disks only.
 Status choose_journal(sqlite::Connection& connection, std::string& note) {
     const bool network = is_on_network(connection.path());
@@ -79,7 +68,7 @@ Result<sqlite::Connection> copy_to_memory(sqlite::Connection& from) {
     const int finish = sqlite3_backup_finish(backup);
     if (step != SQLITE_DONE) return sqlite::status_of(step, from.path(), "copy to memory");
     if (finish != SQLITE_OK) return sqlite::status_of(finish, from.path(), "copy to memory");
-    TILEWRIGHT_RETURN_IF_ERROR(harden(copy));
+    TILEWRIGHT_RETURN_IF_ERROR(sqlite::harden(copy));
     TILEWRIGHT_RETURN_IF_ERROR(migrate(copy));
     return copy;
 }
@@ -88,7 +77,7 @@ Result<sqlite::Connection> open_for_reading(const std::string& path, int wait_ms
     TILEWRIGHT_RETURN_IF_ERROR(check_database_file(path));
     if (!has_bytes(path)) return invalid_argument(path + " is empty");
     TILEWRIGHT_ASSIGN_OR_RETURN(sqlite::Connection connection, open_readable(path, wait_ms, note));
-    TILEWRIGHT_RETURN_IF_ERROR(harden(connection));
+    TILEWRIGHT_RETURN_IF_ERROR(sqlite::harden(connection));
     TILEWRIGHT_ASSIGN_OR_RETURN(const SchemaState schema, inspect_schema(connection));
     if (schema == SchemaState::fresh) return invalid_argument(path + " holds no Tilewright tables");
     if (schema == SchemaState::current) return connection;
@@ -105,7 +94,7 @@ Result<sqlite::Connection> open_for_writing(const std::string& path, bool create
     if (sqlite3_db_readonly(connection.handle(), "main") == 1) {
         return Status(StatusCode::unavailable, path + " cannot be written: no permission or read-only media");
     }
-    TILEWRIGHT_RETURN_IF_ERROR(harden(connection));
+    TILEWRIGHT_RETURN_IF_ERROR(sqlite::harden(connection));
     // Before anything is changed: a foreign or newer file stays as it is.
     TILEWRIGHT_ASSIGN_OR_RETURN(const SchemaState schema, inspect_schema(connection));
     TILEWRIGHT_RETURN_IF_ERROR(choose_journal(connection, note));

@@ -40,7 +40,7 @@ Result<int64_t> put_config(sqlite::Connection& connection, const Config& config)
 }
 
 Result<int64_t> insert(sqlite::Connection& connection, const MeasurementKey& key, Measurement measurement) {
-    TILEWRIGHT_RETURN_IF_ERROR(rows::check_measurement(measurement));
+    TILEWRIGHT_RETURN_IF_ERROR(check_measurement(measurement));
     if (measurement.measured_at == 0) measurement.measured_at = now_seconds();
     TILEWRIGHT_ASSIGN_OR_RETURN(const int64_t config, put_config(connection, measurement.config));
     TILEWRIGHT_ASSIGN_OR_RETURN(sqlite::Statement* const add, connection.prepare(rows::insert_measurement));
@@ -126,6 +126,13 @@ Status Store::clear_miss(const std::string& problem, const DeviceClass& device) 
                                                            " backend = ? AND arch = ? AND family = ? AND name = ? AND units = ?)"));
     forget->bind(problem).bind(device.backend).bind(device.arch).bind(device.family).bind(device.name).bind(int64_t{device.units});
     return forget->run();
+}
+
+Status Store::compact() {
+    TILEWRIGHT_RETURN_IF_ERROR(state_->connection.execute("VACUUM"));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const std::string mode, state_->connection.text("PRAGMA journal_mode = DELETE"));
+    if (mode != "delete") return {StatusCode::unavailable, state_->connection.path() + " stays in journal mode " + mode + ": another process has it open"};
+    return {};
 }
 
 }  // namespace tilewright

@@ -84,7 +84,7 @@ public:
         const Measurement& m = row.measurement;
         const std::string config = to_json(m.config);
         const std::string where = "measurement " + std::to_string(m.id) + " (" + to_text(row.problem) + " on " + row.device.name + ", " + config + ")";
-        if (Status status = rows::check_measurement(m); !status.ok()) find(findings_, FindingKind::impossible, where + ": " + status.message());
+        if (Status status = check_measurement(m); !status.ok()) find(findings_, FindingKind::impossible, where + ": " + status.message());
         if (m.measured_at > now_ + clock_slack) find(findings_, FindingKind::impossible, where + ": was measured in the future");
         if (m.outcome == Outcome::correct) check_correct(row, where);
         if (m.outcome != Outcome::correct && m.outcome != Outcome::correctness) return {};
