@@ -8,6 +8,12 @@ namespace {
 
 constexpr Command table[] = {
     {"info", "what a database holds, or which databases lookups use", db_info},
+    {"check", "is a database sound, and do its rows make sense?", db_check},
+    {"merge", "combine databases into a new one", db_merge},
+    {"export", "winners or all measurements as json, csv or t4", db_export},
+    {"import", "store rows of json, another database, t4 or AOTriton's tables", db_import},
+    {"prune", "remove what is no longer of use", db_prune},
+    {"diff", "where the winners of two databases differ", db_diff},
 };
 
 }  // namespace

@@ -12,6 +12,12 @@ namespace tilewright::cli {
 std::span<const Command> db_commands();
 
 int db_info(const Arguments& arguments);
+int db_check(const Arguments& arguments);
+int db_merge(const Arguments& arguments);
+int db_prune(const Arguments& arguments);
+int db_diff(const Arguments& arguments);
+int db_export(const Arguments& arguments);
+int db_import(const Arguments& arguments);
 
 // The one file that a command was given, or the user database. invalid_argument if there are several or none.
 Result<std::string> database_argument(const std::vector<std::string>& files);
