@@ -1,0 +1,19 @@
+// A worker without a device, for the tests of the tuner: this test program started again with --fault-worker. Which config does what is a
+// function of its place in the space.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tuner/tune.h"
+
+namespace tilewright::test {
+
+// Places of the space's configs that go wrong; all others are correct and the earlier the faster: 1000 us + 10 us * place.
+enum Fault : int { crashes = 0, hangs = 1, is_wrong = 2, eats_memory = 3, does_not_compile = 4, crashes_the_compiler = 5, hangs_the_compiler = 6, stops_itself = 7, exits = 8, first_good = 9 };
+
+// "good": as above. "dead": the device never answers. "slow": as good, 50 ms per evaluation.
+std::vector<std::string> fault_worker_command(const std::string& mode = "good");
+
+Problem fault_problem();
+
+}  // namespace tilewright::test
