@@ -67,13 +67,13 @@ TILEWRIGHT_DEVICE void release(unsigned barrier) {
     if (threadIdx.x % 32 == 0) ptx::barrier_arrive(barrier);
 }
 
-// The first warpgroup produces, with one thread; `workers` warpgroups consume, with the registers that it gives up.
+// The first warpgroup produces; `workers` warpgroups consume, with the registers that it gives up.
 template <int workers, int blocks, class Produce, class Consume>
 TILEWRIGHT_DEVICE void divide_work(Produce&& produce, Consume&& consume) {
     constexpr bool moves = sm90_moves_registers(workers, blocks);
     if (__shfl_sync(~0u, threadIdx.x / 128, 0) == 0) {
         if constexpr (moves) ptx::give_registers<sm90_registers_loading(workers)>();
-        if (threadIdx.x == 0) produce();
+        produce();
     } else {
         if constexpr (moves) ptx::take_registers<sm90_register_limit(workers, blocks)>();
         consume();

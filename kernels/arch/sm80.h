@@ -1,6 +1,7 @@
 // NVIDIA sm_80 and later: products by warps, cp.async into rings of key and value tiles.
 #pragma once
 #include "fma.h"
+#include "nvidia_garbage.h"
 
 namespace tilewright::kernel {
 namespace ptx {
@@ -45,6 +46,7 @@ struct Sm80 : WarpProducts<Config_> {
         unsigned shared;
         Tile<Config> tile;
         int keys_read = 0, values_read = 0;  // KV tiles, counted from the last
+        bool found_garbage = false;          // in some tile of values that are hidden in part
 
         TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, unsigned shared, const Tile<Config>& tile) : p(p), shared(shared), tile(tile) {
             copy_queries();
@@ -70,7 +72,15 @@ struct Sm80 : WarpProducts<Config_> {
             else ptx::copies_wait<2 * stages - 2>();
             __syncthreads();
             if constexpr (!Config::overlapped) copy_keys(values_read + stages);
-            return value_space(values_read++);
+            unsigned space = value_space(values_read);
+            if constexpr (nvidia::hides_values<Config>)
+                if (nvidia::hides(tile, tile.kv_end - 1 - values_read)) {
+                    constexpr int pieces = Products::value_pieces;
+                    bool found = nvidia::clean<Element, block_kv * pieces, threads>(threadIdx.x, [&](int i) { return space + nvidia::place<pieces>(i / pieces, i % pieces); });
+                    found_garbage |= __syncthreads_or(found);
+                }
+            ++values_read;
+            return space;
         }
         TILEWRIGHT_DEVICE void release_query() {}
         TILEWRIGHT_DEVICE void release_keys() {}
@@ -151,6 +161,10 @@ private:
         Tile<Config> tile = tile_at<Config>(p, index);
         Pipeline pipeline(p, shared, tile);
         body(tile, pipeline);
+        if constexpr (nvidia::hides_values<Config>) {
+            constexpr int rows = block_q / Config::workers;
+            if (pipeline.found_garbage) nvidia::reveal(p, tile, (int)threadIdx.x / 32 * rows, rows);
+        }
     }
 };
 

@@ -1,6 +1,7 @@
 // NVIDIA sm_90a: products by warpgroups, tiles by the copy engine into rings guarded by barriers, one warpgroup that loads.
 #pragma once
 #include "hopper_wgmma.h"
+#include "nvidia_garbage.h"
 
 namespace tilewright::kernel {
 
@@ -45,7 +46,11 @@ struct Sm90 : hopper::Common {
         TILEWRIGHT_DEVICE unsigned keys_free(int stage) const { return barrier(2 * query_stages + stages + stage); }
         TILEWRIGHT_DEVICE unsigned values_full(int stage) const { return barrier(2 * query_stages + 2 * stages + stage); }
         TILEWRIGHT_DEVICE unsigned values_free(int stage) const { return barrier(2 * query_stages + 3 * stages + stage); }
-        TILEWRIGHT_DEVICE unsigned tile_index(int stage) const { return barrier(2 * query_stages + 4 * stages + stage); }
+        // Values to be cleaned before they count as full: they have landed, and are those of which stage.
+        TILEWRIGHT_DEVICE unsigned landed(int request) const { return barrier(2 * query_stages + 4 * stages + request); }
+        TILEWRIGHT_DEVICE unsigned landed_stage(int request) const { return barrier(2 * query_stages + 5 * stages + request); }
+        TILEWRIGHT_DEVICE unsigned tile_index(int stage) const { return barrier(2 * query_stages + 6 * stages + stage); }
+        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(3 * query_stages + 6 * stages); }
     };
 
     struct Pipeline {
@@ -112,10 +117,14 @@ struct Sm90 : hopper::Common {
                 ptx::barrier_init(shared.keys_free(stage), 4 * workers);
                 ptx::barrier_init(shared.values_free(stage), 4 * workers);
             }
+            if constexpr (nvidia::hides_values<Config>) {
+                for (int stage = 0; stage < stages; ++stage) ptx::barrier_init(shared.landed(stage), 1);
+                ptx::store_shared(shared.found_garbage(), 0);
+            }
             ptx::barrier_init_done();
         }
         __syncthreads();
-        hopper::divide_work<workers, Config::blocks>([&] { produce(arguments, shared); }, [&] { consume(arguments.parameters, shared, body); });
+        hopper::divide_work<workers, Config::blocks>([&] { load(arguments, shared); }, [&] { consume(arguments.parameters, shared, body); });
     }
 
 private:
@@ -127,14 +136,43 @@ private:
             Tile<Config> tile = tile_at<Config>(p, index);
             if constexpr (Config::packs_heads) pipeline.gather_queries(p, tile);
             body(tile, pipeline);
+            if constexpr (nvidia::hides_values<Config>) {
+                int found;
+                ptx::load_shared(found, shared.found_garbage());
+                if (found) nvidia::reveal(p, tile, pipeline.worker * 64 + (int)threadIdx.x % 128 / 32 * 16, 16);
+            }
             if constexpr (!Config::persistent) break;
+        }
+    }
+
+    // Of the loading warpgroup: one thread starts all copies; three warps look through values that are hidden in part.
+    static TILEWRIGHT_DEVICE void load(const Arguments& arguments, const Shared& shared) {
+        if (threadIdx.x == 0) produce(arguments, shared);
+        if constexpr (nvidia::hides_values<Config>)
+            if (threadIdx.x >= 32) clean_values(shared);
+    }
+    static TILEWRIGHT_DEVICE void clean_values(const Shared& shared) {
+        constexpr int cleaners = 96, barrier = 1 + 2 * workers;
+        hopper::Ring<stages> requests;
+        for (;; requests.advance()) {
+            int stage;
+            ptx::barrier_wait(shared.landed(requests.stage), requests.parity);
+            ptx::load_shared(stage, shared.landed_stage(requests.stage));
+            if (stage < 0) return;
+            unsigned values = shared.values(stage);
+            if (nvidia::clean<Element, value_bytes / 16, cleaners>(threadIdx.x - 32, [&](int i) { return values + i * 16; })) {
+                ptx::store_shared(shared.found_garbage(), 1);
+                ptx::fence_async();
+            }
+            ptx::named_sync(barrier, cleaners);
+            if (threadIdx.x == 32) ptx::barrier_arrive(shared.values_full(stage));
         }
     }
 
     static TILEWRIGHT_DEVICE void produce(const Arguments& arguments, const Shared& shared) {
         const ForwardParameters& p = arguments.parameters;
         hopper::Ring<query_stages> queries;
-        hopper::Ring<stages> ring;
+        hopper::Ring<stages> ring, requests;
         auto deal = [&](int index, bool copies, int row, int head, int batch) {
             int stage = queries.stage;
             ptx::barrier_wait(shared.query_free(stage), queries.parity ^ 1);
@@ -155,14 +193,26 @@ private:
                 // After the keys, whose space is free sooner than that of the only tile of queries.
                 if (query_stages == 1 && kv == tile.kv_end - 1) deal(index, !Config::packs_heads, tile.first_row, tile.head, tile.batch);
                 ptx::barrier_wait(shared.values_free(ring.stage), ring.parity ^ 1);
-                ptx::barrier_expect(shared.values_full(ring.stage), value_bytes);
-                hopper::copy_tile<head_dim_v, block_kv>(shared.values(ring.stage), &arguments.value, shared.values_full(ring.stage), kv * block_kv, tile.kv_head, tile.batch);
+                unsigned full = shared.values_full(ring.stage);
+                if (nvidia::hides_values<Config> && nvidia::hides(tile, kv)) {
+                    full = shared.landed(requests.stage);
+                    ptx::store_shared(shared.landed_stage(requests.stage), ring.stage);
+                    requests.advance();
+                }
+                ptx::barrier_expect(full, value_bytes);
+                hopper::copy_tile<head_dim_v, block_kv>(shared.values(ring.stage), &arguments.value, full, kv * block_kv, tile.kv_head, tile.batch);
                 ring.advance();
             }
-            if constexpr (!Config::persistent) return;
+            if constexpr (!Config::persistent) break;
             index = nvidia::draw_tile(p);
         }
-        deal(index, false, 0, 0, 0);  // nothing left
+        // Nothing is left.
+        if constexpr (Config::persistent) deal(index, false, 0, 0, 0);
+        if constexpr (nvidia::hides_values<Config>) {
+            ptx::barrier_wait(shared.values_free(ring.stage), ring.parity ^ 1);  // then the request's space is free as well
+            ptx::store_shared(shared.landed_stage(requests.stage), -1);
+            ptx::barrier_arrive(shared.landed(requests.stage));
+        }
     }
 };
 
