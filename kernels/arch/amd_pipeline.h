@@ -49,7 +49,7 @@ struct Pipeline {
     TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared)
         : p(p), tile(tile), shared(shared),
           key(row_of((const Element*)p.key, p.key_strides, tile.batch, tile.kv_head, key_row()) + key_piece_at() * 8),
-          value(row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, Arch::key_at(value_position())) + value_piece_at() * 8),
+          value(row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, Arch::key_at(value_position(thread()))) + value_piece_at(thread()) * 8),
           key_begin(tile.visible_begin(0)),
           key_end(tile.visible_end(tile.rows() - 1)), next_keys(tile.kv_end - 1), next_values(tile.kv_end - 1) {
         fetch_keys();
@@ -155,13 +155,13 @@ private:
             *(short8*)(to + slot<key_pieces>(n * rows_at_once + key_row(), key_piece_at())) = key_piece[n];
     }
 
-    static TILEWRIGHT_DEVICE int value_position() { return thread() / span % quads * 4; }
-    static TILEWRIGHT_DEVICE int value_piece_at() { return thread() / span / quads * span + thread() % span; }
+    static TILEWRIGHT_DEVICE int value_position(int thread) { return thread / span % quads * 4; }
+    static TILEWRIGHT_DEVICE int value_piece_at(int thread) { return thread / span / quads * span + thread % span; }
     // What the n-th load adds.
     static TILEWRIGHT_DEVICE constexpr int position_step(int n) { return n * quads_at_once % quads * 4; }
     static TILEWRIGHT_DEVICE constexpr int piece_step(int n) { return n * quads_at_once / quads * span; }
     static TILEWRIGHT_DEVICE bool has_values(int n) {
-        return (panels * span == value_pieces && value_loads * quads_at_once == quads * panels) || value_piece_at() + piece_step(n) < value_pieces;
+        return (panels * span == value_pieces && value_loads * quads_at_once == quads * panels) || value_piece_at(thread()) + piece_step(n) < value_pieces;
     }
     TILEWRIGHT_DEVICE void fetch_values() {
         int first = next_values * block_kv;
@@ -173,9 +173,9 @@ private:
         TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n) TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) {
             int row = first + Arch::key_at(position_step(n)) + i;
             value_piece[n][i] = short8{};
-            if (has_values(n) && (whole || is_seen(row + Arch::key_at(value_position()))))
+            if (has_values(n) && (whole || is_seen(row + Arch::key_at(value_position(thread())))))
                 value_piece[n][i] = load_piece<Config::head_dim_v, Config::aligned>(value + row * p.value_strides.row + piece_step(n) * 8,
-                                                                                    (value_piece_at() + piece_step(n)) * 8);
+                                                                                    (value_piece_at(thread()) + piece_step(n)) * 8);
         }
     }
     TILEWRIGHT_DEVICE void write_values(char* to) {
@@ -183,8 +183,10 @@ private:
             if (Config::bias || tile.needs_mask(next_values + 1))
                 TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n)
                     TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) cleared |= clear_nonfinite<Element>(value_piece[n][i]);
+        int self = thread();
+        TILEWRIGHT_FORGET(self);
         TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n) {
-            int row = (value_piece_at() + piece_step(n)) * 8, position = value_position() + position_step(n);
+            int row = (value_piece_at(self) + piece_step(n)) * 8, position = value_position(self) + position_step(n);
             short8 a = value_piece[n][0], b = value_piece[n][1], c = value_piece[n][2], d = value_piece[n][3];
             if (has_values(n)) TILEWRIGHT_UNROLL for (int j = 0; j < 8; ++j)
                 *(short4*)(to + slot<position_pieces, true>(row + j, position / 8) + position % 8 * 2) = short4{a[j], b[j], c[j], d[j]};
