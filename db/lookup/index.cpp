@@ -35,7 +35,7 @@ uint64_t hash_of(const Problem& p) {
                            static_cast<uint64_t>(p.head_dim_v) << 4 ^ uint64_t{p.softcap} << 3 ^ uint64_t{p.bias} << 2 ^
                            uint64_t{p.alibi} << 1 ^ uint64_t{p.sink};
     // Two chains, so that the multiplications overlap.
-    uint64_t left = mix(small, static_cast<uint64_t>(p.batch)), right = mix(1, static_cast<uint64_t>(p.seq_q));
+    uint64_t left = mix(mix(2, small), static_cast<uint64_t>(p.batch)), right = mix(1, static_cast<uint64_t>(p.seq_q));
     left = mix(left, static_cast<uint64_t>(p.heads_q));
     right = mix(right, static_cast<uint64_t>(p.seq_kv));
     left = mix(left, static_cast<uint64_t>(p.heads_kv));
