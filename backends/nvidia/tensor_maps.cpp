@@ -28,9 +28,9 @@ Status TensorMaps::get(const char* operand, const void* address, DType dtype, co
     Entry& entry = entries_[hash_of(address, shape) % entries_.size()];
     std::lock_guard lock(mutex_);
     if (!entry.address || entry.address != address || entry.dtype != dtype || !same(entry.shape, shape)) {
-        entry.address = nullptr;
-        TILEWRIGHT_RETURN_IF_ERROR(encode(operand, address, dtype, shape, entry.map));
-        entry.address = address, entry.dtype = dtype, entry.shape = shape;
+        kernel::TensorMap fresh;
+        TILEWRIGHT_RETURN_IF_ERROR(encode(operand, address, dtype, shape, fresh));
+        entry = {address, dtype, shape, fresh};
     }
     map = entry.map;
     return {};

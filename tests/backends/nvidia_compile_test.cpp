@@ -2,12 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <thread>
 
 #include "backends/nvidia/cubin.h"
 #include "backends/nvidia/nvrtc.h"
+#include "backends/nvidia/nvrtc_library.h"
 #include "core/process.h"
 #include "core/scratch_directory.h"
 
@@ -133,6 +137,29 @@ TEST_F(NvidiaCompile, ThreadsCompileAtTheSameTime) {
     for (auto& out : bytes) EXPECT_TRUE(read_cubin(out).ok());
 }
 
+TEST(NvidiaCompilerSearch, LooksInToolkitsBeforePythonPackages) {
+    auto scratch = ScratchDirectory::create();
+    ASSERT_TRUE(scratch.ok());
+    std::string toolkit = scratch->file("toolkit"), python = scratch->file("venv"), packages = python + "/lib/python3.11/site-packages/nvidia/";
+    std::vector<std::string> files = {toolkit + "/lib64/libnvrtc.so.12", packages + "cu13/lib/libnvrtc.so.13", packages + "cuda_nvrtc/lib/libnvrtc.so.12"};
+    for (const std::string& file : files) {
+        std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+        ASSERT_TRUE(write_file(file, "").ok());
+    }
+    setenv("CUDA_HOME", toolkit.c_str(), 1), setenv("VIRTUAL_ENV", python.c_str(), 1);
+    std::vector<std::string> candidates = nvrtc_candidates();
+    setenv("TILEWRIGHT_NVRTC_LIBRARY", "/chosen", 1);
+    EXPECT_THAT(nvrtc_candidates(), testing::ElementsAre("/chosen"));
+    unsetenv("CUDA_HOME"), unsetenv("VIRTUAL_ENV"), unsetenv("TILEWRIGHT_NVRTC_LIBRARY");
+    size_t last = 0;
+    for (const std::string& file : {files[0], std::string("libnvrtc.so.13"), files[2], files[1]}) {
+        size_t at = std::find(candidates.begin(), candidates.end(), file) - candidates.begin();
+        ASSERT_LT(at, candidates.size()) << file;
+        EXPECT_GE(at, last) << file;
+        last = at;
+    }
+}
+
 // Every truncation, and a byte changed in every place of the headers, is refused or read, and never crashes.
 TEST_F(NvidiaCompile, DamagedFilesAreSafeToRead) {
     auto object = nvrtc_compile(known_text, "sm_90a");
@@ -144,6 +171,11 @@ TEST_F(NvidiaCompile, DamagedFilesAreSafeToRead) {
         damaged[at] ^= 0xff;
         (void)read_cubin(damaged).ok();
     }
+    std::string longer = whole;
+    size_t registers = longer.find(std::string("\x04\x2f\x08\x00", 4));  // the attribute of register counts, 8 bytes
+    ASSERT_NE(registers, longer.npos);
+    longer.replace(registers + 2, 2, "\xff\xff");
+    EXPECT_THAT(read_cubin(longer).status().message(), HasSubstr("attribute 47 is longer"));
     EXPECT_THAT(read_cubin("not a cubin").status().message(), HasSubstr("ELF"));
 }
 
