@@ -1,0 +1,29 @@
+// The gradients of attention, in plain float64 loops.
+#pragma once
+#include <vector>
+
+#include "verify/reference.h"
+
+namespace tilewright {
+
+// The loss's gradient with respect to the forward's results.
+struct OutputGradients {
+    TensorView out;  // [batch][heads_q][seq_q][head_dim_v]
+    TensorView lse;  // [batch][heads_q][seq_q][1]; absent: zero
+};
+
+// Dense, in the order of the dimensions named.
+struct Gradients {
+    std::vector<double> query;  // [batch][heads_q][seq_q][head_dim]
+    std::vector<double> key;    // [batch][heads_kv][seq_kv][head_dim], summed over the query heads of a group
+    std::vector<double> value;  // [batch][heads_kv][seq_kv][head_dim_v], likewise
+    std::vector<double> bias;   // [batch][heads_q][seq_q][seq_kv] before any reduction over broadcast dimensions; empty without a bias
+    std::vector<double> sink;   // [heads_q], summed over batch and queries; empty without a sink
+};
+
+// With D = dot(dO, O) - dLSE and dP = dO V^T: dS = P (dP - D), dV = P^T dO, dBias = dS, dSink = -p_sink D, and dQ and dK
+// through the softcap and the scale. Hidden keys are never read; a row that sees no key contributes zero. `threads` share
+// the KV heads; 0: one a processor.
+Gradients reference_backward(const AttentionInputs& inputs, const OutputGradients& gradients, int threads = 0);
+
+}  // namespace tilewright
