@@ -1,0 +1,61 @@
+// tilewright verify: bad usage is named, one case and one problem run on the processor and say so in text and in JSON.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/process.h"
+
+namespace tilewright {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+ProcessResult verify(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {TILEWRIGHT_COMMAND, "verify"});
+    Result<ProcessResult> result = run_process({.arguments = std::move(arguments), .timeout_seconds = 120});
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return result.ok() ? *result : ProcessResult{};
+}
+
+TEST(VerifyCommand, BadUsageIsExitCode2AndSaysWhatWouldBeRight) {
+    struct {
+        std::vector<std::string> arguments;
+        const char* message;
+    } cases[] = {
+        {{"--case", "stridez"}, "no case 'stridez'; there are rows_that_see_nothing, "},
+        {{"--case", "random:x"}, "no case 'random:x'"},
+        {{"--dtype", "fp64"}, "fp64"},
+        {{"--config", "{\"block_k\":64}"}, "block_k"},
+        {{"--seed", "-1"}, "seed is -1"},
+        {{"--device", "abacus:0"}, "abacus"},
+        {{"--problem", "forward:sq-5"}, "seq_q is -5"},
+        {{"--problem", "forward:sq5", "--all"}, "leave out --all"},
+    };
+    for (const auto& c : cases) {
+        ProcessResult result = verify(c.arguments);
+        EXPECT_EQ(result.exit_code, 2) << c.message;
+        EXPECT_THAT(result.error, HasSubstr(c.message));
+    }
+}
+
+TEST(VerifyCommand, OneCaseEndsWithItsCounts) {
+    ProcessResult result = verify({"--case", "scale_zero", "--dtype", "fp32"});
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    EXPECT_TRUE(result.output.ends_with("\n1 passed, 0 failed\n")) << result.output;
+}
+
+TEST(VerifyCommand, OneProblemReportsItsErrorsAsJson) {
+    ProcessResult result = verify({"--problem", "forward:hq2,sq70,d64,fp32,causal", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.error;
+    json report = json::parse(result.output, nullptr, false);
+    ASSERT_TRUE(report.is_object()) << result.output;
+    EXPECT_EQ(report["passed"], 1);
+    EXPECT_EQ(report["failed"], 0);
+    EXPECT_EQ(report["results"][0]["rows"], 140);
+    EXPECT_LE(report["results"][0]["out"]["max_error"], report["results"][0]["out"]["bound"]);
+}
+
+}  // namespace
+}  // namespace tilewright
