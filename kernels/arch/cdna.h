@@ -48,13 +48,10 @@ struct Mfma32 : Wave64 {
     }
 };
 
-template <int side>
-struct Mfma : Mfma16 {};
-template <>
-struct Mfma<32> : Mfma32 {};
-
 template <class Config>
-using MfmaOf = Mfma<Config::block_q / Config::workers % 32 == 0 ? 32 : 16>;
+constexpr bool uses_side_32 = Config::block_q / Config::workers % 32 == 0;  // as in resources_amd.h, which is asserted
+template <class Config>
+using MfmaOf = typename Choose<uses_side_32<Config>, Mfma32, Mfma16>::Type;
 
 // gfx90a's MFMA takes subnormal fp16 operands for zero, so a probability under 2^-14 would be in the row's sum and not in its
 // output. Lifting all of them as far as 2^15, which rows that lag by `slack` can reach, leaves only those under 2^-(29 - slack)

@@ -83,6 +83,17 @@ struct Mfma16x16x32 {  // v_mfma_f32_16x16x32_{f16,bf16}, gfx950
     using Accumulator = Mfma16x16x16::Accumulator;
 };
 
+struct Mfma32x32x16 {  // v_mfma_f32_32x32x16_{f16,bf16}, gfx950
+    static constexpr int m = 32, n = 32, k = 16;
+    struct Left {
+        static constexpr Fragment table{32, 16, 64, 8, {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}, {0, 8}}, {{0, 1}, {0, 2}, {0, 4}}};
+    };
+    struct Right {
+        static constexpr Fragment table{16, 32, 64, 8, {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {8, 0}}, {{1, 0}, {2, 0}, {4, 0}}};
+    };
+    using Accumulator = Mfma32x32x8::Accumulator;
+};
+
 struct WmmaGfx11 {  // v_wmma_f32_16x16x16_{f16,bf16}, wave32; lanes 16 to 31 hold the operands once more
     static constexpr int m = 16, n = 16, k = 16;
     struct Left {

@@ -163,6 +163,7 @@ static_assert(is_sound<Wgmma64x8x16::Left> && is_sound<Wgmma64x8x16::Accumulator
 static_assert(is_sound<Mfma16x16x16::Left> && is_sound<Mfma16x16x16::Right> && is_sound<Mfma16x16x16::Accumulator>);
 static_assert(is_sound<Mfma32x32x8::Left> && is_sound<Mfma32x32x8::Right> && is_sound<Mfma32x32x8::Accumulator>);
 static_assert(is_sound<Mfma16x16x32::Left> && is_sound<Mfma16x16x32::Right>);
+static_assert(is_sound<Mfma32x32x16::Left> && is_sound<Mfma32x32x16::Right>);
 static_assert(is_sound<WmmaGfx11::Left> && is_sound<WmmaGfx11::Right> && is_sound<WmmaGfx11::Accumulator>);
 static_assert(is_sound<WmmaGfx12::Left> && is_sound<WmmaGfx12::Right> && is_sound<WmmaGfx12::Accumulator>);
 }  // namespace layouts

@@ -1,11 +1,12 @@
 // CDNA kernels in emulation: both matrix instructions, both schedules, one and two buffers, every variant.
 #include "amd_kernels.h"
-#include "kernels/arch/cdna.h"
+#include "kernels/arch/cdna4.h"
 
 namespace tilewright::emulated {
 
 using kernel::bf16;
 using kernel::Cdna;
+using kernel::Cdna4;
 using kernel::fp16;
 using kernel::Mask;
 
@@ -19,6 +20,8 @@ std::vector<EmulatedKernel> cdna_kernels() {
         amd_kernel<Cdna, fp16, Spec{.head_dim = 13, .head_dim_v = 21, .block_q = 32, .block_kv = 32, .workers = 1, .mask = Mask::causal, .softcap = true,
                                     .bias = true, .alibi = true, .sink = true, .aligned = false}>("mfma32 d13 dv21 all variants"),
         amd_kernel<Cdna, bf16, Spec{.head_dim = 256, .head_dim_v = 256, .block_q = 16, .block_kv = 32, .workers = 1, .rescaled = true}>("mfma16 d256 rescaled"),
+        amd_kernel<Cdna4, bf16, Spec{.block_q = 64, .block_kv = 32, .workers = 2, .mask = Mask::causal}>("gfx950 mfma32 d64 causal"),
+        amd_kernel<Cdna4, fp16, Spec{.head_dim = 80, .head_dim_v = 48, .block_q = 32, .workers = 2, .overlapped = true}>("gfx950 mfma16 d80 dv48 overlapped"),
     };
 }
 

@@ -53,13 +53,21 @@ struct Mfma32x32x8 {
     static constexpr At b(int lane, int e) { return {4 * (lane / 32) + e, lane % 32}; }
     static constexpr At d(int lane, int e) { return {8 * (e / 4) + 4 * (lane / 32) + e % 4, lane % 32}; }
 };
-// CDNA4 ISA: twice the depth, eight consecutive k in a lane; D as in 16x16x16.
+// AMD CDNA4 ISA: twice the depth, eight consecutive k in a lane; D as above.
 struct Mfma16x16x32 {
     static constexpr int m = 16, n = 16, k = 32, lanes = 64, a_elements = 8, b_elements = 8, d_elements = 4;
     static constexpr bool b_in_shared = false;
     static constexpr At a(int lane, int e) { return {lane % 16, 8 * (lane / 16) + e}; }
     static constexpr At b(int lane, int e) { return {8 * (lane / 16) + e, lane % 16}; }
     static constexpr At d(int lane, int e) { return {4 * (lane / 16) + e, lane % 16}; }
+};
+
+struct Mfma32x32x16 {
+    static constexpr int m = 32, n = 32, k = 16, lanes = 64, a_elements = 8, b_elements = 8, d_elements = 16;
+    static constexpr bool b_in_shared = false;
+    static constexpr At a(int lane, int e) { return {lane % 32, 8 * (lane / 32) + e}; }
+    static constexpr At b(int lane, int e) { return {8 * (lane / 32) + e, lane % 32}; }
+    static constexpr At d(int lane, int e) { return {8 * (e / 4) + 4 * (lane / 32) + e % 4, lane % 32}; }
 };
 
 // AMD RDNA3 ISA, wave matrix multiply-accumulate, wave32: lane i holds row i of A and column i of B, and so does lane i + 16; register e of D holds

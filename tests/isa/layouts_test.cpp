@@ -80,7 +80,8 @@ class LayoutTest : public testing::Test {};
 using Rows = testing::Types<
     Row<layouts::MmaSync16x8x16, isa::MmaSync16x8x16, false>, Row<layouts::Wgmma64x8x16, isa::Wgmma64x8x16, false>,
     Row<layouts::Mfma16x16x16, isa::Mfma16x16x16, true>, Row<layouts::Mfma32x32x8, isa::Mfma32x32x8, true>,
-    Row<layouts::Mfma16x16x32, isa::Mfma16x16x32, true>, Row<layouts::WmmaGfx11, isa::WmmaGfx11, true>, Row<layouts::WmmaGfx12, isa::WmmaGfx12, true>>;
+    Row<layouts::Mfma16x16x32, isa::Mfma16x16x32, true>, Row<layouts::Mfma32x32x16, isa::Mfma32x32x16, true>,
+    Row<layouts::WmmaGfx11, isa::WmmaGfx11, true>, Row<layouts::WmmaGfx12, isa::WmmaGfx12, true>>;
 TYPED_TEST_SUITE(LayoutTest, Rows);
 
 TYPED_TEST(LayoutTest, SizesAreTheInstructions) {
@@ -130,6 +131,8 @@ TEST(Layouts, TellWhichAccumulatorsAreOperands) {
     EXPECT_TRUE(accumulator_is_left_operand(WmmaGfx12::Accumulator::table, WmmaGfx12::Left::table));
     EXPECT_FALSE(accumulator_is_left_operand(Mfma16x16x32::Accumulator::table, Mfma16x16x32::Left::table));
     EXPECT_TRUE(accumulator_keeps_lanes(Mfma16x16x32::Accumulator::table, Mfma16x16x32::Left::table));
+    EXPECT_FALSE(accumulator_is_left_operand(Mfma32x32x16::Accumulator::table, Mfma32x32x16::Left::table));
+    EXPECT_TRUE(accumulator_keeps_lanes(Mfma32x32x16::Accumulator::table, Mfma32x32x16::Left::table));
     EXPECT_FALSE(accumulator_keeps_lanes(WmmaGfx11::Accumulator::table, WmmaGfx11::Left::table));
 }
 TEST(Layouts, TellWhichLanesShareARow) {
