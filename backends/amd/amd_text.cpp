@@ -15,7 +15,9 @@ struct FamilyNames {
     const char* type;
 };
 
-FamilyNames names_of(Family family) {
+FamilyNames names_of(const Arch& arch) {
+    if (arch.name == "gfx950") return {AmdFamily::cdna, "arch/cdna4.h", "Cdna4<Config>"};  // deeper matrix instructions
+    Family family = arch.family;
     if (family == Family::rdna3) return {AmdFamily::rdna3, "arch/rdna3.h", "Rdna3<Config>"};
     if (family == Family::rdna4) return {AmdFamily::rdna4, "arch/rdna4.h", "Rdna4<Config>"};
     return {AmdFamily::cdna, "arch/cdna.h", "Cdna<Config>"};
@@ -42,7 +44,7 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.problem.dtype == DType::fp32) return Status(StatusCode::unsupported, "AMD kernels are for fp16 and bf16, not fp32");
     if (c.persistent) return refuse("persistent", c.persistent, "AMD's blocks do one tile each: it must be 0");
 
-    FamilyNames names = names_of(arch.family);
+    FamilyNames names = names_of(arch);
     AmdShape shape{c.block_q, c.block_kv, c.stages, c.workers, static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v)};
     if (const char* restriction = amd_restriction(names.family, shape)) return Status(StatusCode::unsupported, restriction);
     AmdResources needs = amd_resources(names.family, shape);
