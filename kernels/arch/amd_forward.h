@@ -121,7 +121,8 @@ struct Forward : Lane {
         Operand b[strips][Config::block_kv / depth];
         TILEWRIGHT_DEVICE void assign(Scores& scores) {
             TILEWRIGHT_UNROLL for (int r = 0; r < strips; ++r) TILEWRIGHT_UNROLL for (int n = 0; n < Config::block_kv / depth; ++n)
-                b[r][n] = Matrix::spread(scores.template run<short8>(r, 8 * n, 1.0f, [](float low, float high) { return pack_probabilities(Element(), low, high); }));
+                b[r][n] = Matrix::spread(scores.template run<short8>(
+                    r, 8 * n, 1.0f, [](float low, float high) { return pack_probabilities(Element(), low, high); }));
         }
     };
     // The key at a position of a row of V^T in LDS: what a lane needs for a step lies together, in the order in which it holds P.

@@ -49,7 +49,8 @@ struct Pipeline {
     TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared)
         : p(p), tile(tile), shared(shared),
           key(row_of((const Element*)p.key, p.key_strides, tile.batch, tile.kv_head, key_row()) + key_piece_at() * 8),
-          value(row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, Arch::key_at(value_position(thread()))) + value_piece_at(thread()) * 8),
+          value(row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, Arch::key_at(value_position(thread()))) +
+                value_piece_at(thread()) * 8),
           key_begin(tile.visible_begin(0)),
           key_end(tile.visible_end(tile.rows() - 1)), next_keys(tile.kv_end - 1), next_values(tile.kv_end - 1) {
         fetch_keys();
@@ -106,7 +107,7 @@ struct Pipeline {
         any = false;
         for (int i = 0; i < Config::workers; ++i) any |= flags[i] != 0;
         if (!any) return;
-        __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup");  // other lanes stored what this one loads
+        __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent");  // other lanes stored what this one loads
         for (int row = Arch::first_row(); row < Arch::first_row() + rows && tile.inside(row); ++row)
             for (int c = Arch::lane(); c < Config::head_dim_v; c += needs.wave) add_nonfinite(row, c);
     }

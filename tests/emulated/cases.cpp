@@ -221,16 +221,19 @@ std::string check(const EmulatedKernel& kernel, const Case& c, int order) {
     for (int b = 0; b < c.batch; ++b)
         for (int h = 0; h < c.heads_q; ++h)
             for (int i = 0; i < c.seq_q; ++i) {
-                Row want = attend(p, q, k, v, bias, slope, sink, b, h, i, true), naive = attend(p, q, k, v, bias, slope, sink, b, h, i, false);
+                Row want = attend(p, q, k, v, bias, slope, sink, b, h, i, true);
+                Row naive = attend(p, q, k, v, bias, slope, sink, b, h, i, false);
                 for (int d = 0; d < head_dim_v; ++d) {
                     double before = ours.worst;
                     ours.add(out.get(b, h, i, d), want.out[d]), plain.add(naive.out[d], want.out[d]);
                     if (ours.worst == infinity && before != infinity)
-                        wrong << "batch " << b << " head " << h << " row " << i << " column " << d << " is " << out.get(b, h, i, d) << ", not " << want.out[d] << "; ";
+                        wrong << "batch " << b << " head " << h << " row " << i << " column " << d << " is " << out.get(b, h, i, d) << ", not "
+                              << want.out[d] << "; ";
                 }
                 double got = lse[1 + (size_t(b) * c.heads_q + h) * c.seq_q + i];
                 our_lse.add(got, want.lse), plain_lse.add(naive.lse, want.lse);
-                if (our_lse.worst == infinity) return wrong.str() + "lse of row " + std::to_string(i) + " is " + std::to_string(got) + ", not " + std::to_string(want.lse);
+                if (our_lse.worst == infinity)
+                    return wrong.str() + "lse of row " + std::to_string(i) + " is " + std::to_string(got) + ", not " + std::to_string(want.lse);
             }
     double limit = 2 * plain.worst + 1e-6 * ours.largest, lse_limit = 2 * plain_lse.worst + 2e-6 * std::max(1.0, our_lse.largest);
     if (!(ours.worst <= limit)) wrong << "out is off by " << ours.worst << ", limit " << limit << " (plain attention: " << plain.worst << "); ";
