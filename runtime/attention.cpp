@@ -35,10 +35,11 @@ Status check_pointer(const char* name, const void* pointer, bool wanted) {
     return invalid_argument(std::string(name) + (wanted ? " is null, but the problem has one" : " is given, but the problem has none"));
 }
 
+// Fit for 16-byte accesses and for engines that copy boxes, which go forward only.
 bool is_aligned(const Extent& tensor, int64_t element_bytes) {
     auto strides = tensor.batch_stride * (tensor.batch > 1) | tensor.head_stride * (tensor.heads > 1) | tensor.row_stride * (tensor.rows > 1);
     return tensor.empty() ||
-           (reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0 && strides * element_bytes % 16 == 0 && tensor.columns * element_bytes % 16 == 0);
+           (reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0 && strides >= 0 && strides * element_bytes % 16 == 0 && tensor.columns * element_bytes % 16 == 0);
 }
 
 kernel::Strides strides_of(const Extent& tensor) { return {tensor.batch_stride, tensor.head_stride, tensor.row_stride}; }

@@ -36,7 +36,7 @@ const char* buffer_name(const Workload& w, int buffer) {
 bool aligned(const Tensor& tensor) {
     int64_t element = int64_t(size_of(tensor.dtype)), any = tensor.offset;
     for (size_t i = 0; i < 3; ++i) any |= tensor.strides[i] * element;
-    return any % 16 == 0 && tensor.sizes[3] % 8 == 0;
+    return any >= 0 && any % 16 == 0 && tensor.sizes[3] % 8 == 0;  // negative if any stride is
 }
 
 }  // namespace
