@@ -26,7 +26,7 @@ const Case cases[] = {
     {"TurnsOfThree", "forward:b1,hq4,hkv2,sq300,skv333,d128", R"({"block_q":192,"block_kv":128,"stages":2,"workers":3,"turns":1})"},
     {"PersistentTurns", "forward:b5,hq16,sq400,skv200,d128,causal", R"({"block_q":192,"block_kv":128,"stages":2,"workers":3,"turns":1,"persistent":1,"section_kb":100})"},
     {"PersistentOverlapped", "forward:b5,hq16,sq400,skv300,d128", R"({"block_q":128,"block_kv":128,"stages":2,"workers":2,"overlapped":1,"persistent":1})"},
-    {"CausalMoreQueries", "forward:b2,hq2,sq333,skv100,d64,fp16,causal", R"({"block_q":192,"block_kv":128,"stages":2,"workers":3,"overlapped":1,"turns":1})"},
+    {"CausalMoreQueries", "forward:b2,hq2,sq333,skv100,d64,fp16,causal", R"({"block_q":192,"block_kv":128,"stages":2,"workers":3,"overlapped":1,"turns":1,"persistent":1})"},
     {"TwoBlocksAMultiprocessor", "forward:b1,hq4,sq200,skv777,d64", R"({"block_q":64,"block_kv":64,"stages":3,"workers":1,"blocks":2})"},
     {"WideHeads", "forward:b1,hq2,sq150,skv350,d256,causal", R"({"block_q":128,"block_kv":80,"stages":2,"workers":2,"overlapped":1,"turns":1})"},
     {"TwoHeadDims", "forward:b1,hq2,sq150,skv350,d192,dv128,causal", R"({"block_q":128,"block_kv":64,"stages":2,"workers":2})"},
