@@ -77,17 +77,18 @@ int closing_line(int passed, int failed, int skipped) {
 }
 
 // One problem under each config, on sampled rows, twice for equal bits.
-int verify_problem(Verified& on, const Problem& problem, const std::vector<Config>& configs, uint64_t seed, bool json) {
+int verify_problem(Verified& on, const Problem& problem, const SuiteOptions& suite, bool json) {
     CompiledKernels kernels(*on.backend, *on.device);
     CheckOptions options;
-    options.workload.seed = seed;
+    options.workload.seed = suite.seed;
+    options.kind = suite.kernel;
     options.runs = 2;
     Result<PreparedCheck> prepared = prepare_check(problem, options);
     if (!prepared.ok()) return fail("verify", prepared.status());
     int passed = 0, failed = 0;
     Json results = Json::array();
-    for (const Config& config : configs) {
-        Result<Kernel*> kernel = kernels.kernel(spec_for(prepared->workload, config));
+    for (const Config& config : suite.configs) {
+        Result<Kernel*> kernel = kernels.kernel(spec_for(prepared->workload, config, suite.kernel));
         if (!kernel.ok() && kernel.status().code() != StatusCode::compile) return fail("verify", kernel.status());
         Result<CheckReport> report = kernel.ok() ? check(*on.device, **kernel, *prepared) : Result<CheckReport>(kernel.status());
         bool right = report.ok() && report->passed;
@@ -154,7 +155,7 @@ int verify_suite(Verified& on, const SuiteOptions& options, bool json) {
 }  // namespace
 
 int verify_command(const Arguments& arguments) {
-    std::string device = "cpu:0", dtype, only;
+    std::string device = "cpu:0", dtype, only, kernel = name(KernelKind::attention_forward);
     std::vector<std::string> config_texts;
     bool all = false;
     int64_t seed = 1;
@@ -168,6 +169,7 @@ int verify_command(const Arguments& arguments) {
     line.option("dtype", &dtype, "TYPE", "fp32, fp16 or bf16 alone");
     line.option("config", &config_texts, "JSON", "this config alone; may be repeated");
     line.option("random", &random_problems, "N", "random problems; -1: 200 with --all, 30 without");
+    line.option("kernel", &kernel, "NAME", "attention_forward, or attention_materialized: the standard baseline that writes its scores to memory");
     line.option("seed", &seed, "N", "of all random numbers");
     line.example("tilewright verify --device cpu:0 --all");
     line.example("tilewright verify --problem forward:b1,hq8,hkv2,sq4096,d128,bf16,causal");
@@ -185,24 +187,31 @@ int verify_command(const Arguments& arguments) {
         if (!parsed.ok()) return fail("verify", parsed.status());
         options.dtypes = {*parsed};
     }
+    if (kernel == name(KernelKind::attention_materialized)) options.kernel = KernelKind::attention_materialized;
+    else if (kernel != name(options.kernel)) return fail("verify", "unknown kernel '" + kernel + "': expected attention_forward or attention_materialized");
     if (seed < 0) return fail("verify", "seed is " + std::to_string(seed) + "; it must not be negative");
+    options.seed = uint64_t(seed);
     if (problem_options.given() && (all || !only.empty() || !dtype.empty())) return fail("verify", "--problem is a check of its own: leave out --all, --case and --dtype");
     Result<Verified> on = open(device);
     if (!on.ok()) return fail("verify", on.status());
     const Arch& arch = on->device->info().arch;
 
+    auto suited = [&](std::vector<Config> configs) {  // the model chooses for attention_forward
+        if (options.kernel == KernelKind::attention_materialized)
+            for (Config& config : configs) config.packs_heads = 0;
+        return configs;
+    };
     if (problem_options.given()) {
         Result<Problem> problem = problem_options.problem();
         if (!problem.ok()) return fail("verify", problem.status());
-        if (options.configs.empty()) options.configs = {default_config(*problem, arch)};
-        return verify_problem(*on, *problem, options.configs, uint64_t(seed), line.json());
+        if (options.configs.empty()) options.configs = suited({default_config(*problem, arch)});
+        return verify_problem(*on, *problem, options, line.json());
     }
     if (options.configs.empty()) {
-        options.configs = covering_configs(arch);
+        options.configs = suited(covering_configs(arch));
         if (!all) options.configs.resize(1);
     }
     options.only = only;
-    options.seed = uint64_t(seed);
     options.random_problems = random_problems >= 0 ? random_problems : all ? 200 : 30;
     return verify_suite(*on, options, line.json());
 }

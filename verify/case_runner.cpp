@@ -69,10 +69,10 @@ Workload CaseRunner::counting(std::string_view parts, double first) const {
 }
 
 Status CaseRunner::run(Workload& workload) const {
-    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply_.kernel(spec_for(workload, config_)));
+    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply_.kernel(spec_for(workload, config_, kind_)));
     workload.blank_outputs();
     std::lock_guard lock(launches_);
-    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, workload));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, workload, kind_));
     TILEWRIGHT_RETURN_IF_ERROR(device_.launch(*kernel, on_device.parameters(), nullptr));
     TILEWRIGHT_RETURN_IF_ERROR(device_.synchronize());
     TILEWRIGHT_ASSIGN_OR_RETURN(std::string stray, on_device.download(workload));
@@ -80,9 +80,9 @@ Status CaseRunner::run(Workload& workload) const {
 }
 
 Status CaseRunner::run_far_apart(Workload& w, int64_t apart) const {
-    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply_.kernel(spec_for(w, config_)));
+    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply_.kernel(spec_for(w, config_, kind_)));
     std::lock_guard lock(launches_);
-    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, w));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, w, kind_));
     kernel::ForwardParameters parameters = on_device.parameters();
     auto release = [this](void* address) { (void)device_.free(address).ok(); };
     std::vector<std::unique_ptr<void, decltype(release)>> memory;

@@ -16,8 +16,9 @@ namespace tilewright {
 class CaseRunner {
 public:
     // `launches` serialises what runs on the device. All references must outlive this.
-    CaseRunner(Device& device, KernelSupply& supply, std::mutex& launches, const Config& config, DType dtype, uint64_t seed)
-        : device_(device), supply_(supply), launches_(launches), config_(config), dtype_(dtype), seed_(seed) {}
+    CaseRunner(Device& device, KernelSupply& supply, std::mutex& launches, const Config& config, DType dtype, uint64_t seed,
+               KernelKind kind = KernelKind::attention_forward)
+        : device_(device), supply_(supply), launches_(launches), config_(config), dtype_(dtype), seed_(seed), kind_(kind) {}
 
     Device& device() const { return device_; }
     const Config& config() const { return config_; }
@@ -50,6 +51,7 @@ private:
     Config config_;
     DType dtype_;
     uint64_t seed_;
+    KernelKind kind_;
 };
 
 Status wrong(std::string sentence);

@@ -79,7 +79,7 @@ CheckReport compare_outputs(const Workload& workload, const PreparedCheck& prepa
 
 Result<CheckReport> check(Device& device, Kernel& kernel, const PreparedCheck& prepared) {
     Workload workload = prepared.workload;
-    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, workload));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, workload, prepared.options.kind));
     CheckReport report;
     std::vector<Buffer> first;
     for (int run = 0; run < std::max(1, prepared.options.runs); ++run) {
@@ -110,6 +110,7 @@ Result<CheckReport> check(Device& device, Kernel& kernel, const PreparedCheck& p
 
 Result<CheckReport> check(Device& device, Kernel& kernel, const KernelSpec& spec, const CheckOptions& options) {
     CheckOptions suited = options;
+    suited.kind = spec.kind;
     if (!spec.aligned) suited.workload.layout = Layout::unaligned;
     if (spec.rescaled && !suited.workload.scale) suited.workload.scale = float(-1 / std::sqrt(double(spec.problem.head_dim)));
     TILEWRIGHT_ASSIGN_OR_RETURN(PreparedCheck prepared, prepare_check(spec.problem, suited));

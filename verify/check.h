@@ -13,6 +13,7 @@ struct CheckOptions {
     WorkloadOptions workload = {};
     int64_t max_rows = 256;  // (batch, head, query) rows compared with the reference, sampled; 0: all
     int threads = 0;         // of the reference; 0: one a processor
+    KernelKind kind = KernelKind::attention_forward;
     int runs = 1;            // more than 1: the results of all runs must be bitwise equal
 };
 
@@ -33,7 +34,7 @@ struct CheckReport {
 
 // invalid_argument if the problem is not valid or no forward.
 Result<PreparedCheck> prepare_check(const Problem& problem, const CheckOptions& options = {});
-// Runs `kernel`, which must have been built for spec_for(prepared.workload, config), and compares: the sampled rows with the
+// Runs `kernel`, which must have been built for spec_for(prepared.workload, config, options.kind), and compares: the sampled rows with the
 // reference, all other rows for being written and finite, guards and gaps for being untouched. A wrong result is a
 // report that says so; an error Status is a device that failed.
 Result<CheckReport> check(Device& device, Kernel& kernel, const PreparedCheck& prepared);

@@ -41,7 +41,7 @@ bool aligned(const Tensor& tensor) {
 
 }  // namespace
 
-Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w) {
+Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w, KernelKind kind) {
     DeviceWorkload on(device);
     for (const Buffer& buffer : w.buffers) {
         int64_t bytes = int64_t(buffer.bytes.size());
@@ -59,19 +59,25 @@ Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w)
     p.slope = static_cast<const float*>(address(w.slope)), p.sink = static_cast<const float*>(address(w.sink));
     p.query_strides = strides_of(w.query), p.key_strides = strides_of(w.key), p.value_strides = strides_of(w.value);
     p.out_strides = strides_of(w.out), p.bias_strides = strides_of(w.bias), p.bias_column_stride = w.bias.strides[3];
+    if (kind == KernelKind::attention_materialized) {
+        const Problem& problem = w.problem;
+        TILEWRIGHT_ASSIGN_OR_RETURN(void* scores, device.allocate(problem.batch * problem.heads_q * problem.seq_q * problem.seq_kv * int64_t(sizeof(float))));
+        on.buffers_.emplace_back(scores, Free{&device});
+        p.scores = static_cast<float*>(scores);
+    }
     return on;
 }
 
 Status DeviceWorkload::reset_outputs(Workload& w) {
     w.blank_outputs();
-    for (size_t i = 0; i < buffers_.size(); ++i)
+    for (size_t i = 0; i < w.buffers.size(); ++i)
         if (const Buffer& buffer = w.buffers[i]; buffer.output)
             TILEWRIGHT_RETURN_IF_ERROR(device_->copy_to_device(buffers_[i].get(), buffer.bytes.data(), int64_t(buffer.bytes.size())));
     return {};
 }
 
 Result<std::string> DeviceWorkload::download(Workload& w) const {
-    for (size_t i = 0; i < buffers_.size(); ++i) {
+    for (size_t i = 0; i < w.buffers.size(); ++i) {
         std::vector<unsigned char>& before = w.buffers[i].bytes;
         std::vector<unsigned char> after(before.size());
         TILEWRIGHT_RETURN_IF_ERROR(device_->copy_to_host(after.data(), buffers_[i].get(), int64_t(after.size())));

@@ -12,8 +12,9 @@ namespace tilewright {
 // Owns device memory; must not outlive its Device. Not thread-safe.
 class DeviceWorkload {
 public:
-    // Allocates and copies every buffer, guards included. Errors are the device's.
-    static Result<DeviceWorkload> upload(Device& device, const Workload& workload);
+    // Allocates and copies every buffer, guards included, and for attention_materialized makes room for its scores. Errors
+    // are the device's.
+    static Result<DeviceWorkload> upload(Device& device, const Workload& workload, KernelKind kind = KernelKind::attention_forward);
     DeviceWorkload(DeviceWorkload&&) = default;
     DeviceWorkload& operator=(DeviceWorkload&&) = default;
 
@@ -33,7 +34,7 @@ private:
     explicit DeviceWorkload(Device& device) : device_(&device) {}
 
     Device* device_;
-    std::vector<std::unique_ptr<void, Free>> buffers_;
+    std::vector<std::unique_ptr<void, Free>> buffers_;  // the workload's, in their order; then the scores, if any
     kernel::ForwardParameters parameters_{};
 };
 

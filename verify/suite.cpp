@@ -22,8 +22,9 @@ struct Job {
     uint64_t index = 0;         // of the random problem
 };
 
-std::string repeat(const Job& job, uint64_t seed) {
-    return "--case " + job.result.name + " --dtype " + name(job.result.dtype) + " --seed " + std::to_string(seed) + " --config '" + to_json(job.result.config) + "'";
+std::string repeat(const Job& job, KernelKind kernel, uint64_t seed) {
+    std::string kind = kernel == KernelKind::attention_forward ? "" : std::string("--kernel ") + name(kernel) + " ";
+    return kind + "--case " + job.result.name + " --dtype " + name(job.result.dtype) + " --seed " + std::to_string(seed) + " --config '" + to_json(job.result.config) + "'";
 }
 
 std::vector<Job> plan(const SuiteOptions& options) {
@@ -43,7 +44,7 @@ std::vector<Job> plan(const SuiteOptions& options) {
     } else if (options.only.empty() || options.only == "random") {
         for (int i = 0; i < options.random_problems; ++i) random(uint64_t(i));
     }
-    for (Job& job : jobs) job.result.arguments = repeat(job, options.seed);
+    for (Job& job : jobs) job.result.arguments = repeat(job, options.kernel, options.seed);
     return jobs;
 }
 
@@ -74,7 +75,7 @@ Result<SuiteReport> run_suite(Device& device, KernelSupply& supply, const SuiteO
     parallel_for(int64_t(jobs.size()), options.threads, [&](int64_t i) {
         Job& job = jobs[size_t(i)];
         CaseResult& result = job.result;
-        CaseRunner run(device, supply, launches, result.config, result.dtype, options.seed);
+        CaseRunner run(device, supply, launches, result.config, result.dtype, options.seed, options.kernel);
         Status status = job.one ? job.one->run(run) : run_random(run, job);
         result.outcome = status.ok() ? CaseOutcome::passed : status.code() == StatusCode::unsupported ? CaseOutcome::skipped : CaseOutcome::failed;
         result.message = status.message();

@@ -17,6 +17,8 @@ Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch&) {
     if (config.block_kv % multiple != 0)
         return Status(StatusCode::unsupported,
                       "block_kv is " + std::to_string(config.block_kv) + "; on this processor it must be a multiple of " + std::to_string(multiple));
+    if (spec.kind == KernelKind::attention_materialized && config.packs_heads)
+        return Status(StatusCode::unsupported, "attention_materialized works on one query head at a time: packs_heads must be 0");
     if (config.stages != 1 || config.workers != 1 || config.blocks != 1 || config.turns != 0 || config.persistent != 0)
         return Status(StatusCode::unsupported, "the CPU has one worker and nothing in flight: stages, workers and blocks must be 1, turns and persistent 0");
     FamilyText text;

@@ -29,6 +29,7 @@ TEST(VerifyCommand, BadUsageIsExitCode2AndSaysWhatWouldBeRight) {
         {{"--dtype", "fp64"}, "fp64"},
         {{"--config", "{\"block_k\":64}"}, "block_k"},
         {{"--seed", "-1"}, "seed is -1"},
+        {{"--kernel", "attention_sideways"}, "unknown kernel 'attention_sideways': expected attention_forward"},
         {{"--device", "abacus:0"}, "abacus"},
         {{"--problem", "forward:sq-5"}, "seq_q is -5"},
         {{"--problem", "forward:sq5", "--all"}, "leave out --all"},
