@@ -54,6 +54,13 @@ ResourceEstimate amd_resources(const KernelSpec& spec, const Arch& arch) {
     result.threads = needs.threads;
     result.shared_bytes = needs.shared_bytes;
     result.registers = scores + output + probabilities + queries + copies + (family == kernel::AmdFamily::rdna3 ? 72 : 58);
+    // Overlapped, two tiles of scores live at once, and on RDNA the compiler keeps the operands of both products.
+    if (c.overlapped) result.registers += family == kernel::AmdFamily::cdna ? scores + 24 : 128;
+    // Bounds of a mask, and beside 256 columns of output everything else on RDNA3.
+    if (family != kernel::AmdFamily::cdna && spec.problem.window_right != -1) result.registers += 28;
+    if (family == kernel::AmdFamily::rdna3 && needs.value_dim > 128) result.registers += 40;
+    // Beyond 256 values move between the two halves of CDNA's file, and some are held in both.
+    if (family == kernel::AmdFamily::cdna) result.registers += std::max(0, result.registers - 256) * 3 / 2;
     int per_simd = int(arch.registers_per_unit / arch.simds_per_unit / arch.warp_size);
     result.register_budget = std::min(arch.max_registers_per_thread, per_simd / std::max(1, c.blocks) / arch.register_granularity * arch.register_granularity);
     // The compiler takes more where it is free to: seen on gfx942 with one wave per SIMD asked for.
