@@ -65,6 +65,8 @@ ResourceEstimate amd_resources(const KernelSpec& spec, const Arch& arch) {
     result.register_budget = std::min(arch.max_registers_per_thread, per_simd / std::max(1, c.blocks) / arch.register_granularity * arch.register_granularity);
     // The compiler takes more where it is free to: seen on gfx942 with one wave per SIMD asked for.
     result.registers_held = std::min(result.registers * 13 / 10, result.register_budget);
+    // A lone wave of CDNA has 512, but the second half are AGPRs: what does not fit the first is moved there and back, then spilled.
+    if (family == kernel::AmdFamily::cdna) result.register_budget = std::min(result.register_budget, 256);
     result.padded_dims = needs.key_dim + needs.value_dim;
     return result;
 }

@@ -1,4 +1,6 @@
 // What AMD's families add to the text of a kernel: the arch header, the entry point; and what they cannot run.
+#include <algorithm>
+
 #include "backends/family_text.h"
 #include "kernels/resources_amd.h"
 
@@ -27,11 +29,20 @@ Status refuse(const std::string& what, int64_t value, const std::string& limit) 
     return {StatusCode::unsupported, what + " is " + std::to_string(value) + "; " + limit};
 }
 
+// As many waves of a SIMD as can each have all the registers that an instruction can name: 5 on RDNA, where asking for fewer makes
+// the compiler hoist until it spills.
+int free_waves(const Arch& arch) {
+    int64_t registers = arch.registers_per_unit / arch.simds_per_unit / arch.warp_size;
+    int waves = 1;
+    while (registers / (waves + 1) / arch.register_granularity * arch.register_granularity >= arch.max_registers_per_thread) ++waves;
+    return waves;
+}
+
 // No HIP header is needed for this, and it means the same with one. LDS is static, so that the code object itself says how
 // much a block takes, and anything that can load it can launch it.
-std::string entry_text(const KernelSpec& spec) {
-    std::string kind = name(spec.kind);
-    return "extern \"C\" __attribute__((global, amdgpu_flat_work_group_size(Arch::threads, Arch::threads), amdgpu_waves_per_eu(Config::blocks))) void " + kind +
+std::string entry_text(const KernelSpec& spec, const Arch& arch) {
+    std::string kind = name(spec.kind), waves = std::to_string(std::max(spec.config.blocks, free_waves(arch)));
+    return "extern \"C\" __attribute__((global, amdgpu_flat_work_group_size(Arch::threads, Arch::threads), amdgpu_waves_per_eu(" + waves + "))) void " + kind +
            "(Arch::Arguments arguments) {\n    __attribute__((shared, aligned(16))) static char shared[Arch::shared_bytes];\n    " + kind +
            "<Arch>(arguments, shared);\n}\n";
 }
@@ -58,7 +69,7 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     FamilyText text;
     text.header = names.header;
     text.type = names.type;
-    text.entry = entry_text(spec);
+    text.entry = entry_text(spec, arch);
     text.threads = needs.threads;
     return text;
 }
