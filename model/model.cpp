@@ -36,7 +36,7 @@ double operand_bytes(const KernelSpec& spec, Family family) {
     double element = double(size_of(spec.problem.dtype)), d = double(spec.problem.head_dim), dv = double(spec.problem.head_dim_v);
     double kv = element * c.block_kv * (d + dv), query = element * c.block_q * d;
     switch (family) {
-    case Family::cpu: return c.block_kv * (d + dv) * (0.5 + (d + dv) / 256);  // copied for every query tile, slower where rows are long
+    case Family::cpu: return c.block_kv * (d + dv) * (element == 2 ? 0.8 : 0.4 + (d + dv) / 256);  // copied for every query tile; long rows of floats leave the L1
     case Family::sm90: return c.block_q / 64 * kv + query;
     case Family::rdna3: return c.workers * kv + query * c.block_kv / 16;  // Q is read again for every 16 keys
     default: return c.workers * kv;
