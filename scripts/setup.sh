@@ -2,7 +2,7 @@
 # Installs what building and testing need on Debian 12 and is missing. Run as root, or as a user with sudo.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build ccache binutils ca-certificates
+packages=(g++ cmake ninja-build pkg-config ccache binutils ca-certificates
   libboost-program-options-dev libsqlite3-dev zlib1g-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev libopenblas0-pthread
   clang-19 lld-19 llvm-19)  # clang-19 compiles for AMD GPUs without ROCm

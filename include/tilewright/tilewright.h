@@ -1,0 +1,126 @@
+/* Tilewright for C and everything that calls C: exact attention with tuned configs, or the lookup alone.
+ *
+ * Conventions. Every function that can fail returns a tilewright_status and leaves one sentence in tilewright_last_error(),
+ * which belongs to the calling thread. Structures that cross the boundary begin with struct_size: set it with the
+ * TILEWRIGHT_INIT_* macros, so that a newer library knows what an older caller left out. Sizes and strides are in elements,
+ * strides of any value, 0 included; the last dimension has stride 1. The exact mathematics is in docs/numerics.md.
+ */
+#ifndef TILEWRIGHT_TILEWRIGHT_H
+#define TILEWRIGHT_TILEWRIGHT_H
+
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define TILEWRIGHT_API __attribute__((visibility("default")))
+#else
+#define TILEWRIGHT_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Frozen numbers. */
+typedef enum tilewright_status {
+    TILEWRIGHT_OK = 0,
+    TILEWRIGHT_INVALID_ARGUMENT = 1, /* the caller's input; the message names the value and the limit */
+    TILEWRIGHT_NOT_FOUND = 2,
+    TILEWRIGHT_UNSUPPORTED = 3, /* legal, but this library or architecture cannot do it */
+    TILEWRIGHT_UNAVAILABLE = 4, /* no such device, driver or compiler here */
+    TILEWRIGHT_IO = 5,
+    TILEWRIGHT_COMPILE = 6,
+    TILEWRIGHT_RUNTIME = 7,
+    TILEWRIGHT_TIMEOUT = 8,
+    TILEWRIGHT_INTERNAL = 9 /* a bug in Tilewright */
+} tilewright_status;
+
+typedef enum tilewright_dtype { TILEWRIGHT_FP32 = 1, TILEWRIGHT_FP16 = 2, TILEWRIGHT_BF16 = 3 } tilewright_dtype;
+typedef enum tilewright_alignment { TILEWRIGHT_BOTTOM_RIGHT = 1, TILEWRIGHT_TOP_LEFT = 2 } tilewright_alignment;
+
+/* How a config was found, best first. */
+typedef enum tilewright_provenance {
+    TILEWRIGHT_EXACT = 1,
+    TILEWRIGHT_NEAREST = 2,
+    TILEWRIGHT_FAMILY = 3,
+    TILEWRIGHT_PREDICTED = 4,
+    TILEWRIGHT_HEURISTIC = 5
+} tilewright_provenance;
+
+/* Forward attention: query [batch][heads_q][seq_q][head_dim], key [batch][heads_kv][seq_kv][head_dim],
+ * value [batch][heads_kv][seq_kv][head_dim_v], out [batch][heads_q][seq_q][head_dim_v]. */
+typedef struct tilewright_problem {
+    uint64_t struct_size;
+    int64_t batch, heads_q, heads_kv, seq_q, seq_kv, head_dim, head_dim_v;
+    int32_t dtype;     /* tilewright_dtype */
+    int32_t alignment; /* tilewright_alignment: of the causal diagonal or window when seq_q != seq_kv */
+    int64_t window_left, window_right; /* aligned query i sees keys i - left .. i + right; -1: unbounded; causal: -1, 0 */
+    int32_t softcap, bias, alibi, sink; /* 1: the problem has one */
+} tilewright_problem;
+
+typedef struct tilewright_tensor {
+    const void* data; /* in the device's memory, owned by the caller; out is written */
+    int64_t batch_stride, head_stride, row_stride, column_stride;
+} tilewright_tensor;
+
+typedef struct tilewright_forward_tensors {
+    uint64_t struct_size;
+    tilewright_tensor query, key, value, out;
+    float* lse;              /* [batch][heads_q][seq_q], contiguous; null: not wanted */
+    tilewright_tensor bias;  /* [batch][heads_q][seq_q][seq_kv] of the problem's dtype, if the problem has one */
+    const float* alibi_slope; /* [heads_q], if the problem has ALiBi */
+    const float* sink;        /* [heads_q], if the problem has sinks */
+    const float* scale;       /* one number in the host's memory; null: 1 / sqrt(head_dim) */
+    float softcap;            /* positive, if the problem has one */
+} tilewright_forward_tensors;
+
+typedef struct tilewright_options {
+    uint64_t struct_size;
+    const char* device;   /* "cpu:0", "nvidia:0", "amd:0"; null: "cpu:0" */
+    const char* database; /* the user's tuning database; null: the usual place (docs/database.md) */
+    int32_t threads;      /* of the CPU; 0: all */
+} tilewright_options;
+
+typedef struct tilewright_config {
+    uint64_t struct_size;
+    int32_t provenance; /* tilewright_provenance */
+    int32_t block_q, block_kv, stages, workers;
+    double median_us;   /* measured or predicted time of the problem that it was found for; 0: unknown */
+    double distance;    /* 0 for exact; about the number of doublings between that problem and this one */
+    char json[512];     /* the whole config, canonical JSON */
+} tilewright_config;
+
+#define TILEWRIGHT_INIT_PROBLEM {sizeof(tilewright_problem), 1, 1, 1, 1, 1, 64, 64, TILEWRIGHT_BF16, TILEWRIGHT_BOTTOM_RIGHT, -1, -1, 0, 0, 0, 0}
+#define TILEWRIGHT_INIT_FORWARD_TENSORS {sizeof(tilewright_forward_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0}
+#define TILEWRIGHT_INIT_OPTIONS {sizeof(tilewright_options), 0, 0, 0}
+#define TILEWRIGHT_INIT_CONFIG {sizeof(tilewright_config), 0, 0, 0, 0, 0, 0, 0, {0}}
+
+/* A device with its databases and compiled kernels. Safe to use from several threads at once. */
+typedef struct tilewright_context tilewright_context;
+
+/* "0.1.0" */
+TILEWRIGHT_API const char* tilewright_version(void);
+/* Of the last failed call of this thread; "" before any. Valid until this thread's next call. */
+TILEWRIGHT_API const char* tilewright_last_error(void);
+
+/* *context is null after an error. The caller closes it; no call may be running then. Null may be closed. */
+TILEWRIGHT_API tilewright_status tilewright_open(const tilewright_options* options, tilewright_context** context);
+TILEWRIGHT_API void tilewright_close(tilewright_context* context);
+
+/* The compact problem text, e.g. "forward:b4,hq32,hkv8,sq4096,d128,bf16,causal". */
+TILEWRIGHT_API tilewright_status tilewright_parse_problem(const char* text, tilewright_problem* problem);
+
+/* Ok exactly if tilewright_forward would accept the problem: same checks, kernel compiled and loaded, nothing launched. */
+TILEWRIGHT_API tilewright_status tilewright_prepare(tilewright_context* context, const tilewright_problem* problem);
+/* Launches; asynchronous on GPUs. `stream` is the vendor's handle; null: the default one. */
+TILEWRIGHT_API tilewright_status tilewright_forward(tilewright_context* context, const tilewright_problem* problem, const tilewright_forward_tensors* tensors, void* stream);
+/* Bytes of device memory that the caller must provide beside the tensors: none, so far. */
+TILEWRIGHT_API tilewright_status tilewright_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t* bytes);
+/* The config that tilewright_forward takes. Nanoseconds when warm: no lock, no allocation but for the JSON text. */
+TILEWRIGHT_API tilewright_status tilewright_lookup(tilewright_context* context, const tilewright_problem* problem, tilewright_config* config);
+TILEWRIGHT_API tilewright_status tilewright_synchronize(tilewright_context* context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
