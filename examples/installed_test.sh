@@ -2,7 +2,7 @@
 # installed_test.sh BUILD EXAMPLES: installs into a temporary prefix, builds the examples there with a C compiler and pkg-config, with
 # the shared library, and as a CMake package, with the static one; runs them.
 set -euo pipefail
-build=$1 examples=$2
+build=$(realpath "$1") examples=$(realpath "$2")
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
 cmake --install "$build" --prefix "$prefix" >/dev/null
