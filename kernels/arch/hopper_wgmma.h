@@ -58,7 +58,7 @@ struct Common : nvidia::Common {
 
 // A warpgroup holds 64 rows, each of its warps 16; the first warpgroup holds none.
 template <class Element, int N>
-using Accumulator = nvidia::Accumulator<Element, N, 1, 4>;
+using Accumulator = nvidia::Accumulator<Element, layouts::Wgmma64x8x16, N, 1, 1>;
 
 }  // namespace hopper
 }  // namespace tilewright::kernel

@@ -33,8 +33,8 @@ struct WarpProducts : nvidia::Common {
     static constexpr int key_pieces = sm80_row_pieces(Config::head_dim, 2), value_pieces = sm80_row_pieces(Config::head_dim_v, 2);
     static_assert(Config::block_q % (16 * Config::workers) == 0 && block_kv % 16 == 0, "a warp multiplies 16 rows by 16 keys at a time");
 
-    using Scores = nvidia::Accumulator<Element, block_kv, strips, 0>;
-    using Output = nvidia::Accumulator<Element, round_up(Config::head_dim_v, 16), strips, 0, Config::head_dim_v, Config::aligned>;
+    using Scores = nvidia::Accumulator<Element, layouts::MmaSync16x8x16, block_kv, strips, 0>;
+    using Output = nvidia::Accumulator<Element, layouts::MmaSync16x8x16, round_up(Config::head_dim_v, 16), strips, 0, Config::head_dim_v, Config::aligned>;
     using Rounded = nvidia::Rounded<Scores>;
 
     static TILEWRIGHT_DEVICE void start_scores(Scores& scores, unsigned query, unsigned keys) {

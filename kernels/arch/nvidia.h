@@ -1,6 +1,7 @@
 // What NVIDIA's architectures share: lane operations, and accumulators whose rows lie across four neighbouring lanes.
 #pragma once
 #include "../resources_nvidia.h"
+#include "../tile/accumulator.h"
 #include "lane.h"
 
 namespace tilewright::kernel {
@@ -64,20 +65,24 @@ struct Common : FloatLane {
     }
 };
 
-// What a warp holds of a tile: 16 * strips rows and N columns, of which the first `width` exist in memory. The first warp
-// with rows is `first_warp`. `aligned`: rows in memory may be written in pieces of 16 bytes.
-template <class Element_, int N, int strips_, int first_warp, int width = N, bool aligned = true>
+// What a lane of a warp (a warpgroup, with wgmma) holds of a tile of strips * m rows and N columns, of which the first `width`
+// exist in memory. Warps (warpgroups) before the `first` hold none. `aligned`: rows in memory may be written in 16-byte pieces.
+template <class Element_, class Instruction, int N, int strips_, int first, int width = N, bool aligned = true>
 struct Accumulator {
     using Element = Element_;
-    static constexpr int strips = strips_, rows = 2 * strips, columns = N / 4;
+    using Fragment = typename Instruction::Accumulator;
+    using Position = Positions<Fragment, strips_, N>;
+    static constexpr int strips = strips_, rows = Position::rows, columns = Position::columns, lanes = Fragment::table.lanes;
+    static_assert(accumulator_is_left_operand(Fragment::table, Instruction::Left::table), "rounding makes the next left operand");
+    static_assert(Position::sharers == 3 && Position::strip_rows == 2 && Position::element(0, 1) == 1 && Position::element(1, 0) == 2,
+                  "row reductions, pairs and stores are for four lanes a row and pairs of columns");
     float d[strips][N / 2];
 
-    TILEWRIGHT_DEVICE float& at(int r, int c) { return d[r / 2][c / 2 * 4 + r % 2 * 2 + c % 2]; }
-    static TILEWRIGHT_DEVICE int row(int r) {
-        return ((int)threadIdx.x / 32 - first_warp) * (16 * strips) + r / 2 * 16 + (int)threadIdx.x % 32 / 4 + r % 2 * 8;
-    }
-    static TILEWRIGHT_DEVICE int column(int c) { return c / 2 * 8 + (int)threadIdx.x % 4 * 2 + c % 2; }
-    static TILEWRIGHT_DEVICE bool leads_row() { return threadIdx.x % 4 == 0; }
+    TILEWRIGHT_DEVICE float& at(int r, int c) { return d[Position::strip(r)][Position::tile(c) * Fragment::table.elements + Position::element(r, c)]; }
+    static TILEWRIGHT_DEVICE int lane() { return (int)threadIdx.x % lanes; }
+    static TILEWRIGHT_DEVICE int row(int r) { return ((int)threadIdx.x / lanes - first) * (strips * Position::height) + Position::row(lane(), r); }
+    static TILEWRIGHT_DEVICE int column(int c) { return Position::column(lane(), c); }
+    static TILEWRIGHT_DEVICE bool leads_row() { return Position::leads_row(lane()); }
     TILEWRIGHT_DEVICE void clear() {
         TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s) TILEWRIGHT_UNROLL for (int i = 0; i < N / 2; ++i) d[s][i] = 0;
     }
