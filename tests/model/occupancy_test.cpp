@@ -37,6 +37,7 @@ TEST(Occupancy, OfNvidiaFollowsWarpsBlocksAndRegistersOfEachScheduler) {
     expect({"sm_80", 256, 32, 0, 8, warps});        // 64 warps
     expect({"sm_80", 32, 16, 0, 32, blocks});
     expect({"sm_80", 256, 40, 0, 6, registers});    // 1280 a warp: 12 warps per scheduler, 48 in all
+    expect({"sm_80", 64, 40, 0, 24, registers});    // the three warps that all registers together would still hold have no scheduler
     expect({"sm_80", 256, 65, 0, 3, registers});    // rounded up to 72: 7 per scheduler, 28 in all
     expect({"sm_80", 256, 255, 0, 1, registers});   // 8160 rounded up to 8192: 2 per scheduler
     expect({"sm_80", 288, 255, 0, 0, registers});   // 9 warps need 3 on one scheduler
