@@ -31,12 +31,12 @@ TEST_F(CompareTest, winners_rates_and_portability_follow_from_the_measurements) 
     ASSERT_TRUE(made.ok()) << made.status().message();
     ASSERT_EQ(made->devices.size(), 2u);
     ASSERT_EQ(made->problems.size(), 3u);
-    const ComparedProblem& first = made->problems[1];
+    const ComparedProblem& first = made->problems[2];
     EXPECT_EQ(first.problem, causal_1024());
     EXPECT_EQ(first.winners[0]->median_us, 100);
     EXPECT_EQ(first.winners[1]->config.block_q, 128);
     EXPECT_NEAR(first.winners[0]->tflops, useful_flops(causal_1024()) / 100e-6 / 1e12, 1e-12);
-    EXPECT_FALSE(made->problems[2].winners[0].has_value());
+    EXPECT_FALSE(made->problems[1].winners[0].has_value());
     const auto& matrix = made->portability;
     EXPECT_NEAR(matrix[0][0].fraction, 1, 1e-12);
     EXPECT_EQ(matrix[0][1].problems, 2);
