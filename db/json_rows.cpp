@@ -26,6 +26,8 @@ const Field fields[] = {
     {"memory_clock_mhz", &Measurement::memory_clock_mhz},
     {"temperature_c", &Measurement::temperature_c},
     {"exclusive", &Measurement::exclusive},
+    {"race", &Measurement::race},
+    {"place", &Measurement::place},
     {"driver", &Measurement::driver},
     {"host", &Measurement::host},
     {"measured_at", &Measurement::measured_at},

@@ -50,6 +50,8 @@ struct Measurement {
     double memory_clock_mhz = 0;
     double temperature_c = 0;
     int exclusive = -1;          // 1: nobody else used the device; 0: somebody did; -1: not known
+    int64_t race = 0;            // candidates measured in turns share when that began, seconds since 1970; 0: measured alone
+    int place = 0;               // in that race; 1 won it; 0: measured alone
     std::string driver;
     std::string host;
     int64_t measured_at = 0;     // seconds since 1970 UTC; 0: add() takes the time of insertion
@@ -125,7 +127,8 @@ public:
 
     // All that was tried for a key, in the order of insertion: what a resumed run need not try again.
     Result<std::vector<Measurement>> measurements(const MeasurementKey& key);
-    // The winner: the lowest median among correct rows of the newest toolchain that has any. not_found if there is none.
+    // The winner: of the newest toolchain that has correct rows, the first place of the latest race, or without a race the
+    // lowest median. not_found if there is none.
     Result<Measurement> best(const Problem& problem, const DeviceClass& device);
     // Every winner / every measurement, one call of `row` each; stops at the first error it returns. Rows whose problem or
     // config this build cannot read are counted in `unreadable`, not fatal.

@@ -22,7 +22,7 @@ struct Candidate {
     int64_t measured_at = 0;
 };
 
-// The candidates of one problem on one device class from one layer, fastest first.
+// The candidates of one problem on one device class from one layer, the winner first.
 struct Entry {
     Problem problem;
     uint64_t kind = 0;        // problem_kind(problem): entries of other kinds are never near

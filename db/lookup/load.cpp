@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "db/rows.h"
@@ -14,7 +15,7 @@ namespace {
 
 using Ids = std::unordered_map<int64_t, uint32_t>;  // a row's id: its index here
 
-// Measurements of one problem on one device by one toolchain, while they are read, fastest first.
+// Measurements of one problem on one device by one toolchain, while they are read, the winner first.
 struct Group {
     int64_t problem = 0, device = 0, toolchain = 0;
     int64_t latest = 0;  // when its last was measured
@@ -64,7 +65,7 @@ private:
 };
 
 void keep(std::vector<Candidate>& candidates, const Candidate& candidate) {
-    // A config measured twice counts once, with its better time; rows come fastest first.
+    // A config measured twice counts once: rows come as the winner is chosen, those of the latest race first.
     const auto same = [&](const Candidate& other) { return other.config == candidate.config; };
     if (candidates.size() < kept_candidates && std::none_of(candidates.begin(), candidates.end(), same)) candidates.push_back(candidate);
 }
@@ -120,7 +121,7 @@ Result<Rows> load_rows(Store& store) {
     TILEWRIGHT_ASSIGN_OR_RETURN(sqlite::Statement* const row,
                                 connection.prepare("SELECT problem, device, toolchain, measured_at, config, median_us, p20_us, p80_us, error"
                                                    " FROM measurement INDEXED BY measurement_correct WHERE outcome = 1"
-                                                   " ORDER BY problem, device, toolchain, median_us, measured_at, config"));
+                                                   " ORDER BY problem, device, toolchain, race DESC, place, median_us, measured_at, config"));
     while (true) {
         TILEWRIGHT_ASSIGN_OR_RETURN(const bool more, row->step());
         const int64_t key[3] = {more ? row->integer(0) : -1, more ? row->integer(1) : -1, more ? row->integer(2) : -1};
@@ -166,7 +167,10 @@ Rows rows_of(const std::vector<MeasurementRow>& measured) {
     for (const MeasurementRow& row : measured) {
         if (row.measurement.outcome == Outcome::correct) sorted.push_back(&row);
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->measurement.median_us < b->measurement.median_us; });
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto* left, const auto* right) {
+        const Measurement &a = left->measurement, &b = right->measurement;
+        return std::tuple(-a.race, a.place, a.median_us) < std::tuple(-b.race, b.place, b.median_us);
+    });
     std::map<std::array<int64_t, 3>, Group> groups;
     for (const MeasurementRow* row : sorted) {
         const Measurement& m = row->measurement;

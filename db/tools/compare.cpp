@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <tuple>
 
 namespace tilewright {
 namespace {
@@ -24,8 +25,13 @@ public:
         TILEWRIGHT_ASSIGN_OR_RETURN(Store store, Store::open(file, StoreMode::read));
         std::map<std::pair<std::string, size_t>, Known> here;
         TILEWRIGHT_RETURN_IF_ERROR(store.for_each([&](const MeasurementRow& row) {
-            if (row.newest_toolchain) add(row, here[{to_text(row.problem), number_of(row.device)}]);
+            if (row.newest_toolchain) add(row.measurement, here[{to_text(row.problem), number_of(row.device)}].tried);
             problems_.try_emplace(to_text(row.problem), row.problem);
+            return Status();
+        }));
+        TILEWRIGHT_RETURN_IF_ERROR(store.for_each_best([&](const MeasurementRow& row) {
+            const double median_us = row.measurement.median_us;
+            here[{to_text(row.problem), number_of(row.device)}].winner = ComparedWinner{row.measurement.config, median_us, useful_flops(row.problem) / median_us / 1e6};
             return Status();
         }));
         for (auto& [key, known] : here) {
@@ -63,14 +69,12 @@ private:
         return number;
     }
 
-    static void add(const MeasurementRow& row, Known& known) {
-        const Measurement& m = row.measurement;
+    static void add(const Measurement& m, std::map<std::string, Measurement>& tried) {
         if (m.outcome == Outcome::predicted || m.outcome == Outcome::imported) return;
-        const auto [at, added] = known.tried.try_emplace(to_json(m.config), m);
-        const bool better = m.outcome == Outcome::correct && (at->second.outcome != Outcome::correct || m.median_us < at->second.median_us);
-        if (!added && better) at->second = m;
-        if (m.outcome != Outcome::correct || (known.winner && known.winner->median_us <= m.median_us)) return;
-        known.winner = ComparedWinner{m.config, m.median_us, useful_flops(row.problem) / m.median_us / 1e6};
+        const auto [at, added] = tried.try_emplace(to_json(m.config), m);
+        // Of several measurements of a config the one from the latest race counts, as it does for winners.
+        const auto rank = [](const Measurement& one) { return std::tuple(one.outcome != Outcome::correct, -one.race, one.median_us); };
+        if (!added && rank(m) < rank(at->second)) at->second = m;
     }
 
     void add_portability(const std::string& text, const ComparedProblem& compared, Comparison& made) const {

@@ -28,6 +28,7 @@ bool is_timed(const Measurement& m) { return m.outcome == Outcome::correct; }
 bool is_better(const Measurement& a, const Measurement& b) {
     if (is_wrong(a) != is_wrong(b)) return is_wrong(a);
     if (is_timed(a) != is_timed(b)) return is_timed(a);
+    if ((a.race > 0) != (b.race > 0)) return a.race > 0;
     if (a.samples != b.samples) return a.samples > b.samples;
     const double noise = (a.p80_us - a.p20_us) + (b.p80_us - b.p20_us);
     if (std::abs(a.median_us - b.median_us) > noise) return a.median_us < b.median_us;
@@ -100,7 +101,7 @@ Result<int64_t> prune(Store& store, const PruneRules& rules) {
         }
         if (rules.keep > 0) {
             TILEWRIGHT_RETURN_IF_ERROR(remove("DELETE FROM measurement WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY problem,"
-                                              " device, toolchain ORDER BY median_us, measured_at, config, id) AS place FROM measurement"
+                                              " device, toolchain ORDER BY race DESC, place, median_us, measured_at, config, id) AS place FROM measurement"
                                               " WHERE outcome = 1) WHERE place > ?)", rules.keep));
         }
         TILEWRIGHT_RETURN_IF_ERROR(connection.execute(

@@ -15,8 +15,8 @@ struct MergeReport {
     std::vector<std::string> conflicts;  // candidates that are correct in one input and wrong in another: kept as wrong
 };
 // Writes the union of `inputs` to the new file `out`: one row for each candidate (problem, device, toolchain, config). Of several
-// the result keeps: one that gave wrong results, if any did; else a timed one before one that was not; else the one with more
-// samples; else the lower median if it is lower by more than the two spreads; else the later one. Toolchains stay apart.
+// the result keeps: one that gave wrong results, if any did; else a timed one before one that was not; else one from a race; else the
+// one with more samples; else the lower median if it is lower by more than the two spreads; else the later one. Toolchains stay apart.
 // invalid_argument if `out` exists; on any error there is no `out`.
 Result<MergeReport> merge_databases(const std::vector<std::string>& inputs, const std::string& out);
 

@@ -26,6 +26,10 @@ std::vector<MeasurementRow> random_rows(uint32_t seed) {
     for (int i = 0; i < 400; ++i) {
         Measurement m = timed(10 + next(seed) % 20, 16 + static_cast<int>(next(seed) % 5), 100 + next(seed) % 10);
         if (next(seed) % 5 == 0) m.outcome = Outcome::correctness;
+        if (next(seed) % 8 == 0) {
+            m.race = 1000 + next(seed) % 3;
+            m.place = 1 + static_cast<int>(next(seed) % 4);
+        }
         rows.push_back({problem("forward:sq" + std::to_string(1 + next(seed) % 6)), device(next(seed) % 2 ? "one" : "two"),
                         toolchain(next(seed) % 3 ? "new" : "old"), m, true});
     }

@@ -46,7 +46,7 @@ TEST_F(StoreTest, equal_things_share_a_row) {
     ASSERT_TRUE(info.ok()) << info.status().message();
     EXPECT_EQ(std::tuple(info->devices, info->toolchains, info->problems, info->configs, info->measurements, info->winners),
               std::tuple(1, 1, 1, 1, 3, 1));
-    EXPECT_EQ(info->schema, 1);
+    EXPECT_EQ(info->schema, 2);
     EXPECT_TRUE(info->writable);
 }
 
@@ -73,6 +73,27 @@ TEST_F(StoreTest, a_newer_toolchain_wins_once_it_has_a_correct_row_and_not_befor
     EXPECT_EQ(store.best(causal_1024(), device())->config.block_q, 64);
     add(store, timed(250, 128, 3000), causal_1024(), toolchain("new"));
     EXPECT_EQ(store.best(causal_1024(), device())->config.block_q, 128);
+}
+
+TEST_F(StoreTest, the_first_place_of_the_latest_race_wins_over_times_taken_alone) {
+    Store store = open();
+    const auto raced = [](double median_us, int block_q, int64_t race, int place) {
+        Measurement m = timed(median_us, block_q);
+        m.race = race;
+        m.place = place;
+        return m;
+    };
+    add(store, timed(80, 16));
+    EXPECT_EQ(store.best(causal_1024(), device())->config.block_q, 16);
+    add(store, raced(90, 32, 500, 1));
+    add(store, raced(95, 16, 500, 2));
+    EXPECT_EQ(store.best(causal_1024(), device())->config.block_q, 32);
+    // A tie that was settled for the slower one, in a later race.
+    add(store, raced(91, 64, 600, 1));
+    add(store, raced(90.5, 32, 600, 2));
+    add(store, timed(70, 128));
+    EXPECT_EQ(store.best(causal_1024(), device())->config.block_q, 64);
+    EXPECT_FALSE(store.add(*store.put_key(causal_1024(), device(), toolchain()), raced(90, 32, 500, 0)).ok()) << "a race without a place";
 }
 
 TEST_F(StoreTest, devices_do_not_share_winners) {

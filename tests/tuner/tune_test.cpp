@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "runtime/device_class.h"
 #include "tuner/device_tasks.h"
 #include "tuner/fault_worker.h"
 
@@ -91,6 +92,17 @@ TEST_F(Tune, GoesOnWhereAnEarlierRunStopped) {
     EXPECT_TRUE(second.trials[test::is_wrong].resumed);
     // Six new ones, and up to three finalists (places 9, 10, 11) raced.
     EXPECT_EQ(stored().size(), before + 6 + 3);
+}
+
+TEST_F(Tune, LookupsWillAnswerWithTheWinnerThatIsReported) {
+    // A first run, one that adds candidates, and one that finds nothing left to do.
+    for (const int evaluations : {12, 20, 20}) {
+        const TuneReport report = run(options(evaluations));
+        ASSERT_TRUE(report.best);
+        const Result<Measurement> winner = open().best(problem_, device_class(report.device));
+        ASSERT_TRUE(winner.ok()) << winner.status().message();
+        EXPECT_EQ(to_json(winner->config), to_json(report.trials[*report.best].config));
+    }
 }
 
 TEST_F(Tune, TriesFailuresAgainOnlyIfAsked) {
