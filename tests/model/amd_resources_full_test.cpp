@@ -1,0 +1,171 @@
+// What the default configs become on AMD: golden resources and instruction counts, no spills, and occupancy as the compiler sees it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "backends/amd/code_object.h"
+#include "backends/amd/compiler.h"
+#include "backends/amd/inspect.h"
+#include "core/process.h"
+#include "core/scratch_directory.h"
+#include "model/model.h"
+#include "model/space.h"
+
+namespace tilewright {
+namespace {
+
+using Json = nlohmann::ordered_json;
+const std::string golden_file = TILEWRIGHT_SOURCE_DIR "/tests/golden/amd_resources.json";
+const char* const archs[] = {"gfx90a", "gfx942", "gfx1100", "gfx1201"};
+
+Result<amd::Compiler> golden_compiler() {
+    std::string path = find_program("clang++-19");
+    if (path.empty()) return Status(StatusCode::unavailable, "clang++-19, whose counts the golden file holds, is not installed");
+    return amd::Compiler{path, "clang++-19"};
+}
+
+std::vector<std::string> problems() {
+    std::vector<std::string> result;
+    for (int head_dim : {64, 128, 256})
+        for (const char* rest : {"bf16,causal", "fp16"}) result.push_back("forward:b4,hq16,sq4096,d" + std::to_string(head_dim) + "," + rest);
+    return result;
+}
+
+struct Compiled {
+    KernelSpec spec;
+    KernelSource source;
+    CodeObject object;
+    Resources resources;
+};
+
+Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(amd::Compiler compiler, golden_compiler());
+    Compiled compiled{dense_spec(problem, config), {}, {}, {}};
+    TILEWRIGHT_ASSIGN_OR_RETURN(compiled.source, generate(compiled.spec, arch));
+    TILEWRIGHT_ASSIGN_OR_RETURN(compiled.object, amd::compile(compiler, compiled.source, arch));
+    TILEWRIGHT_ASSIGN_OR_RETURN(compiled.resources, amd::inspect(compiled.object));
+    return compiled;
+}
+
+Json row_of(const Arch& arch, const Problem& problem, const Config& config, const Resources& r) {
+    Json counts = {{"vgpr", r.registers},           {"agpr", r.accumulation_registers}, {"sgpr", r.scalar_registers},
+                   {"lds_bytes", r.shared_bytes},   {"scratch_bytes", r.local_bytes},   {"vgpr_spills", r.vector_spills},
+                   {"sgpr_spills", r.scalar_spills}};
+    for (const auto& [group, count] : r.instructions)
+        if (group == "matrix" || group == "wait" || group == "lds" || group == "barrier") counts[group] = count;
+    return {{"arch", arch.name}, {"problem", to_text(problem)}, {"config", Json::parse(to_json(config))}, {"counts", counts}};
+}
+
+// The compiler's own estimate, rounded to whole blocks as the model's is.
+int blocks_by_remark(const Compiled& compiled, const Arch& arch) {
+    const std::string key = "Occupancy [waves/SIMD]: ";
+    size_t at = compiled.object.log.find(key);
+    if (at == std::string::npos) return -1;
+    int waves_per_simd = atoi(compiled.object.log.c_str() + at + key.size());
+    return waves_per_simd * arch.simds_per_unit / (compiled.source.threads / arch.warp_size);
+}
+
+// With TILEWRIGHT_WRITE_GOLDEN set the file is written anew, and the differences are for a person to read.
+TEST(AmdResources, DefaultConfigsAreAsTheGoldenFileHasThem) {
+    if (auto compiler = golden_compiler(); !compiler.ok()) GTEST_SKIP() << compiler.status().message();
+    bool writes = getenv("TILEWRIGHT_WRITE_GOLDEN") != nullptr;
+    Json golden = Json::array(), now = Json::array();
+    if (auto text = read_file(golden_file); text.ok()) golden = Json::parse(*text, nullptr, false);
+    ASSERT_TRUE(golden.is_array());
+    for (const char* name : archs)
+        for (const std::string& text : problems()) {
+            const Arch& arch = *find_arch(name);
+            Problem problem = *parse_problem(text);
+            Config config = default_config(problem, arch);
+            auto compiled = compile(arch, problem, config);
+            ASSERT_TRUE(compiled.ok()) << name << " " << text << ": " << compiled.status().message();
+            Json row = row_of(arch, problem, config, compiled->resources);
+            now.push_back(row);
+            EXPECT_EQ(compiled->resources.vector_spills, 0) << row.dump();
+            EXPECT_EQ(compiled->resources.scalar_spills, 0) << row.dump();
+            if (writes) continue;
+            bool found = false;
+            for (const Json& old : golden) {
+                if (old["arch"] != row["arch"] || old["problem"] != row["problem"]) continue;
+                found = true;
+                EXPECT_EQ(old.dump(), row.dump()) << "if this is meant, scripts/update_golden.sh writes it down";
+            }
+            EXPECT_TRUE(found) << row.dump() << " is not in " << golden_file;
+        }
+    if (!writes) return;
+    std::string lines = "[\n";
+    for (size_t i = 0; i < now.size(); ++i) lines += now[i].dump() + (i + 1 < now.size() ? ",\n" : "\n]\n");
+    ASSERT_TRUE(write_file(golden_file, lines).ok());
+}
+
+// The best candidates of each space by the model, which are those that would be compiled first; all of them where
+// TILEWRIGHT_EVERY_CANDIDATE is set.
+TEST(AmdResources, TheModelsOccupancyIsTheCompilers) {
+    if (auto compiler = golden_compiler(); !compiler.ok()) GTEST_SKIP() << compiler.status().message();
+    size_t count = getenv("TILEWRIGHT_EVERY_CANDIDATE") ? 100000 : 4;
+    for (const char* name : archs)
+        for (const char* text : {"forward:b4,hq16,sq4096,d64,fp16", "forward:b4,hq16,sq4096,d128,bf16,causal"}) {
+            const Arch& arch = *find_arch(name);
+            Problem problem = *parse_problem(text);
+            for (const Config& config : ranked(search_space(problem, arch), count)) {
+                auto compiled = compile(arch, problem, config);
+                ASSERT_TRUE(compiled.ok()) << name << " " << to_json(config) << ": " << compiled.status().message();
+                auto prediction = predict(compiled->spec, arch, &compiled->resources);
+                ASSERT_TRUE(prediction.ok()) << prediction.status().message();
+                EXPECT_EQ(prediction->occupancy.blocks, blocks_by_remark(*compiled, arch)) << name << " " << text << " " << to_json(config);
+            }
+        }
+}
+
+// HIP_PATH, ROCM_PATH, /opt/rocm and /usr are where the header may be.
+std::string hip_root() {
+    for (const char* variable : {"HIP_PATH", "ROCM_PATH"})
+        if (const char* root = getenv(variable); root && read_file(std::string(root) + "/include/hip/hip_runtime.h").ok()) return root;
+    for (const char* root : {"/opt/rocm", "/usr"})
+        if (read_file(std::string(root) + "/include/hip/hip_runtime.h").ok()) return root;
+    return "";
+}
+
+TEST(AmdResources, TheUnitIsOrdinaryHipWithTheSameMachineCode) {
+    if (auto compiler = golden_compiler(); !compiler.ok()) GTEST_SKIP() << compiler.status().message();
+    std::string root = hip_root();
+    if (root.empty()) GTEST_SKIP() << "hip/hip_runtime.h is not installed (Debian: libamdhip64-dev); set HIP_PATH where it is elsewhere";
+    for (const char* name : archs) {
+        SCOPED_TRACE(name);
+        const Arch& arch = *find_arch(name);
+        Problem problem = *parse_problem("forward:b4,hq16,sq4096,d64,bf16,causal");
+        auto ours = compile(arch, problem, default_config(problem, arch));
+        ASSERT_TRUE(ours.ok()) << ours.status().message();
+        auto scratch = ScratchDirectory::create();
+        ASSERT_TRUE(scratch.ok());
+        ASSERT_TRUE(write_file(scratch->file("unit.hip"), "#include <hip/hip_runtime.h>\n" + ours->source.text).ok());
+        std::vector<std::string> common = {golden_compiler()->path,
+                                           "-x",
+                                           "hip",
+                                           "--offload-arch=" + arch.name,
+                                           "--hip-path=" + root,
+                                           "-nogpulib",
+                                           "-D__HIP_PLATFORM_AMD__",
+                                           "-isystem" + root + "/include",
+                                           "-fuse-cuid=none"};
+        common.insert(common.end(), amd::compiler_flags().begin(), amd::compiler_flags().end());
+        auto run = [&](std::vector<std::string> more) {
+            ProcessCommand command;
+            command.arguments = common, command.directory = scratch->path();
+            command.arguments.insert(command.arguments.end(), more.begin(), more.end());
+            auto result = run_process(command);
+            EXPECT_TRUE(result.ok() && result->succeeded()) << (result.ok() ? result->error : result.status().message());
+        };
+        run({"-c", "unit.hip", "-o", "both.o"});  // for the host and the device
+        run({"--offload-device-only", "--no-gpu-bundle-output", "unit.hip", "-o", "device"});
+        auto bytes = read_file(scratch->file("device"));
+        ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+        auto theirs = amd::read_code_object(*bytes), own = amd::read_code_object(ours->object.bytes);
+        ASSERT_TRUE(theirs.ok() && own.ok());
+        EXPECT_EQ(theirs->kernels[0].code, own->kernels[0].code);
+    }
+}
+
+}  // namespace
+}  // namespace tilewright
