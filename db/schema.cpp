@@ -38,10 +38,31 @@ int64_t current_schema() {
     return count;
 }
 
+namespace {
+
+struct Marks {
+    int64_t id = 0, version = 0, objects = 0;
+};
+
+// All of one moment: another process may be making the tables.
+Result<Marks> read_marks(sqlite::Connection& connection) {
+    TILEWRIGHT_RETURN_IF_ERROR(connection.execute("SAVEPOINT marks"));
+    struct End {
+        sqlite::Connection& connection;
+        ~End() { (void)connection.execute("RELEASE marks"); }  // nothing was written
+    } end{connection};
+    Marks marks;
+    TILEWRIGHT_ASSIGN_OR_RETURN(marks.id, connection.integer("PRAGMA application_id"));
+    TILEWRIGHT_ASSIGN_OR_RETURN(marks.version, connection.integer("PRAGMA user_version"));
+    TILEWRIGHT_ASSIGN_OR_RETURN(marks.objects, connection.integer("SELECT count(*) FROM sqlite_schema"));
+    return marks;
+}
+
+}  // namespace
+
 Result<SchemaState> inspect_schema(sqlite::Connection& connection) {
-    TILEWRIGHT_ASSIGN_OR_RETURN(const int64_t id, connection.integer("PRAGMA application_id"));
-    TILEWRIGHT_ASSIGN_OR_RETURN(const int64_t version, connection.integer("PRAGMA user_version"));
-    TILEWRIGHT_ASSIGN_OR_RETURN(const int64_t objects, connection.integer("SELECT count(*) FROM sqlite_schema"));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const Marks marks, read_marks(connection));
+    const auto [id, version, objects] = marks;
     if (id == 0 && version == 0 && objects == 0) return SchemaState::fresh;
     if (id != application_id) {
         return invalid_argument(connection.path() + " is an SQLite database of another program (application_id " + std::to_string(id) +
