@@ -16,7 +16,7 @@ class ForestSearch : public Strategy {
 public:
     explicit ForestSearch(const OptionValues& options)
         : first_(static_cast<size_t>(options.at("first"))), elite_(static_cast<size_t>(options.at("elite"))), pool_(static_cast<size_t>(options.at("pool"))),
-          refit_(options.at("refit")), doubt_(options.at("doubt")), forest_(static_cast<int>(options.at("trees"))) {}
+          refit_(options.at("refit")), doubt_(options.at("doubt")), margin_(options.at("margin")), forest_(static_cast<int>(options.at("trees"))) {}
 
     std::optional<uint32_t> propose(const SearchHistory& history, Random& random) override {
         const size_t proposed = history.space().size() - history.open().size();
@@ -45,10 +45,12 @@ private:
             double score;
             uint32_t index;
         };
+        // Every second fit looks for any improvement, so that the last per cents are found too.
+        const double goal = -1 - (fits_++ % 2 == 0 ? margin_ : 0);
         std::vector<Scored> scored;
         for (const uint32_t index : candidate_pool(history, trials, elite_, pool_, random)) {
             const Forest::Prediction prediction = forest_.predict(history.space(), index);
-            scored.push_back({expected_improvement(-1, prediction.mean, std::max(1e-6, doubt_ * prediction.deviation)), index});
+            scored.push_back({expected_improvement(goal, prediction.mean, std::max(1e-6, doubt_ * prediction.deviation)), index});
         }
         const size_t wanted = std::min(scored.size(), std::max<size_t>(1, static_cast<size_t>(refit_ * static_cast<double>(trials.size()))));
         std::ranges::partial_sort(scored, scored.begin() + static_cast<ptrdiff_t>(wanted),
@@ -57,18 +59,20 @@ private:
     }
 
     size_t first_, elite_, pool_;
-    double refit_, doubt_;
+    double refit_, doubt_, margin_;
+    size_t fits_ = 0;
     Forest forest_;
     std::vector<uint32_t> queue_;  // best last
 };
 
 const StrategyOption options[] = {
-    {"first", 16, "configurations spread over the space (and the prior's best) before the first fit"},
+    {"first", 12, "configurations spread over the space (and the prior's best) before the first fit"},
     {"elite", 6, "best configurations whose neighbours are always considered"},
     {"pool", 300, "random configurations considered beside those"},
     {"refit", 0.03, "configurations taken from one fit, as a fraction of those measured"},
+    {"margin", 0.1, "improvement that is looked for: with 0 a search stays long on a plateau"},
     {"doubt", 1.5, "factor on the forest's uncertainty: larger explores more"},
-    {"trees", 24, "size of the forest"},
+    {"trees", 12, "size of the forest"},
 };
 
 }  // namespace

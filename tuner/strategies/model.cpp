@@ -15,7 +15,7 @@ class Model : public Strategy {
 public:
     explicit Model(const OptionValues& options)
         : first_(static_cast<size_t>(options.at("first"))), elite_(static_cast<size_t>(options.at("elite"))), pool_(static_cast<size_t>(options.at("pool"))),
-          growth_(options.at("growth")), doubt_(options.at("doubt")) {}
+          growth_(options.at("growth")), doubt_(options.at("doubt")), margin_(options.at("margin")) {}
 
     std::optional<uint32_t> propose(const SearchHistory& history, Random& random) override {
         const size_t proposed = history.space().size() - history.open().size();
@@ -32,15 +32,12 @@ public:
     void learn(const SearchHistory& history, const Trial& trial, Random&) override {
         if (!process_) return;
         if (history.best()->index == trial.index) next_refresh_ = 0;  // the neighbours of a new best are of interest
-        process_->observe({trial.index, target(history.space(), trial.index, std::min(trial.cost, slowest_))});
+        process_->observe({trial.index, target(std::min(trial.cost, slowest_))});
     }
 
 private:
-    // Speed relative to the best so far (and to the prior, which predicts a part of it), negative: near the best differences are large, among slow ones small.
-    double target(const SearchSpace& space, uint32_t index, double cost) const {
-        (void)space; (void)index;
-        return -reference_ / cost;
-    }
+    // Speed relative to the best so far, negative: near the best differences are large, among slow ones small.
+    double target(double cost) const { return -reference_ / cost; }
 
     void refresh(const SearchHistory& history, Random& random) {
         const SearchSpace& space = history.space();
@@ -49,7 +46,7 @@ private:
         reference_ = trials.front().cost;
         slowest_ = trials.back().cost;
         std::vector<GaussianProcess::Sample> samples;
-        for (const Trial& trial : trials) samples.push_back({trial.index, target(space, trial.index, trial.cost)});
+        for (const Trial& trial : trials) samples.push_back({trial.index, target(trial.cost)});
         if (history.trials().size() >= next_fit_) {
             std::vector<GaussianProcess::Sample> some = samples;
             for (size_t i = some.size(); i > 1; --i) std::swap(some[i - 1], some[random.below(static_cast<uint32_t>(i))]);
@@ -64,11 +61,11 @@ private:
     std::optional<uint32_t> choose(const SearchHistory& history) const {
         std::optional<uint32_t> chosen;
         double highest = -1;
-        const double best = -reference_ / history.best()->cost;
+        const double goal = -reference_ / history.best()->cost * (1 + margin_);
         for (size_t place = 0; place < process_->pool().size(); ++place) {
             const uint32_t index = process_->pool()[place];
             if (history.proposed(index)) continue;
-            const double gain = expected_improvement(best, process_->mean(place), doubt_ * process_->deviation(place));
+            const double gain = expected_improvement(goal, process_->mean(place), doubt_ * process_->deviation(place));
             if (gain <= highest) continue;
             highest = gain;
             chosen = index;
@@ -77,17 +74,18 @@ private:
     }
 
     size_t first_, elite_, pool_;
-    double growth_, doubt_;
+    double growth_, doubt_, margin_;
     std::optional<GaussianProcess> process_;
     size_t next_refresh_ = 0, next_fit_ = 0;
     double reference_ = 1, slowest_ = 1;
 };
 
 const StrategyOption options[] = {
-    {"first", 16, "configurations spread over the space (and the prior's best) before the first fit"},
-    {"elite", 6, "best configurations whose neighbours are always considered"},
-    {"pool", 500, "random configurations considered beside those"},
+    {"first", 12, "configurations spread over the space (and the prior's best) before the first fit"},
+    {"elite", 12, "best configurations whose neighbours are always considered"},
+    {"pool", 800, "random configurations considered beside those"},
     {"growth", 0.1, "the pool is drawn anew after so many evaluations, as a fraction of those made"},
+    {"margin", 0.1, "improvement that is looked for: with 0 a search stays long on a plateau"},
     {"doubt", 1, "factor on the uncertainty: larger explores more"},
 };
 

@@ -30,7 +30,7 @@ private:
 };
 
 const StrategyOption options[] = {
-    {"model_turns", 4, "proposals of the model for each one of greedy or genetic"},
+    {"model_turns", 10, "proposals of the model for each one of greedy or genetic"},
 };
 
 }  // namespace
