@@ -93,8 +93,10 @@ TEST_F(LookupTest, how_full_the_machine_is_counts_beside_the_lengths) {
     add(store, timed(100, 128), problem("forward:b64,hq1,sq1024,d64,bf16"), toolchain(), gpu);
     EXPECT_EQ(ask("forward:b2,hq1,sq1024,d64,bf16", gpu).config.block_q, 16);
     EXPECT_EQ(ask("forward:b1,hq32,sq1024,d64,bf16", gpu).config.block_q, 128);
-    // A length in between, but as many blocks as the second.
-    EXPECT_EQ(ask("forward:b80,hq1,sq700,d64,bf16", gpu).config.block_q, 128);
+    // Nearer to the first by length, to the second by how full the machine is.
+    add(store, timed(200, 64), problem("forward:b64,hq1,sq2048,d128,bf16"), toolchain(), gpu);
+    add(store, timed(10, 32), problem("forward:b1,hq1,sq1024,d128,bf16"), toolchain(), gpu);
+    EXPECT_EQ(ask("forward:b64,hq1,sq1200,d128,bf16", gpu).config.block_q, 64);
 }
 
 TEST_F(LookupTest, what_is_too_far_is_left_to_the_model) {
