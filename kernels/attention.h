@@ -81,12 +81,11 @@ TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Ar
 struct RowResult {
     float factor, log_sum;
 };
-template <class Arch, class Softmax>
-TILEWRIGHT_DEVICE RowResult finish_row(const ForwardParameters& p, const Softmax& softmax, int r, int head) {
+template <class Arch>
+TILEWRIGHT_DEVICE RowResult finish_row(const ForwardParameters& p, float maximum, float total, int head) {
     using Config = typename Arch::Config;
-    float total = softmax.total(r);  // NaN compares unequal: only a row that saw nothing is empty
-    bool empty = total == 0;
-    RowResult result{empty ? 0.0f : 1.0f / total, empty ? -infinity : softmax.log_sum(r, total, rescores<Config> ? 1.0f : p.scale)};
+    bool empty = total == 0;  // NaN compares unequal: only a row that saw nothing is empty
+    RowResult result{empty ? 0.0f : 1.0f / total, empty ? -infinity : log_sum<Arch>(maximum, total, rescores<Config> ? 1.0f : p.scale)};
     if constexpr (Config::sink) {
         float sink = p.sink[head], log_sum = result.log_sum, most = log_sum > sink ? log_sum : sink;
         float parts = Arch::exp2((log_sum - most) * log2_of_e) + Arch::exp2((sink - most) * log2_of_e);
@@ -103,7 +102,7 @@ TILEWRIGHT_DEVICE void store(const ForwardParameters& p, const Tile<typename Arc
         int row = output.row(r);
         bool inside = tile.inside(row);
         int query = tile.query(row), head = inside ? tile.head_of(row) : tile.head;
-        RowResult result = finish_row<Arch>(p, softmax, r, head);
+        RowResult result = finish_row<Arch>(p, softmax.maximum[r], softmax.total(r), head);
         output.store_row(r, result.factor, row_of((Element*)p.out, p.out_strides, tile.batch, head, query), inside);
         if (p.lse && inside && output.leads_row()) p.lse[((long long)tile.batch * p.heads_q + head) * p.seq_q + query] = result.log_sum;
     }

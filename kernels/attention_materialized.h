@@ -68,7 +68,7 @@ struct Materialized {
         RowResult results[Arch::Scores::rows];
         TILEWRIGHT_UNROLL for (int r = 0; r < Arch::Scores::rows; ++r) {
             int row = scores.row(r);
-            results[r] = finish_row<Arch>(p, softmax, r, tile.head);
+            results[r] = finish_row<Arch>(p, softmax.maximum[r], softmax.total(r), tile.head);
             if (p.lse && tile.inside(row) && scores.leads_row())
                 p.lse[((long long)tile.batch * p.heads_q + tile.head) * p.seq_q + tile.query(row)] = results[r].log_sum;
         }

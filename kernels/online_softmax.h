@@ -58,10 +58,6 @@ struct OnlineSoftmax {
     }
 
     TILEWRIGHT_DEVICE float total(int r) const { return Arch::row_sum(sum[r]); }
-    // Natural logarithm of the sum of exp(scores * natural_scale); `natural_scale` is scale / log2(e), before rounding.
-    TILEWRIGHT_DEVICE float log_sum(int r, float total, float natural_scale) const {
-        return maximum[r] * natural_scale + (Arch::log2(total) - Arch::probability_lift) * log_of_2;
-    }
 
 private:
     static TILEWRIGHT_DEVICE float reference(float maximum) { return maximum == -infinity ? 0.0f : maximum; }
@@ -84,5 +80,12 @@ private:
         }
     }
 };
+
+// Natural logarithm of the sum of exp(scores * natural_scale), of a row's maximum and total; `natural_scale` is OnlineSoftmax::scale /
+// log2(e), before rounding.
+template <class Arch>
+TILEWRIGHT_DEVICE float log_sum(float maximum, float total, float natural_scale) {
+    return maximum * natural_scale + (Arch::log2(total) - Arch::probability_lift) * log_of_2;
+}
 
 }  // namespace tilewright::kernel
