@@ -62,6 +62,8 @@ public:
     // Asynchronous on devices that are; `stream` is the vendor's handle, null the default one. The parameters' pointers are
     // the device's; scheduling fields (tiles, tiles_dealt, section_heads) are filled in here.
     virtual Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void* stream) = 0;
+    // Likewise for attention_decode; the units are the caller's (decode_plan.h).
+    virtual Status launch(Kernel&, const kernel::DecodeParameters&, void*) { return {StatusCode::unsupported, info().id + " has no decoding"}; }
     virtual Status synchronize() = 0;
     // Times `launches` calls of `launch` one by one, each after `before` (not timed), in microseconds on the device's own clock.
     virtual Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) = 0;

@@ -68,7 +68,7 @@ std::string config_text(const KernelSpec& spec) {
     integer("head_dim", spec.problem.head_dim), integer("head_dim_v", spec.problem.head_dim_v);
     text += "    static constexpr Mask mask = Mask::" + std::string(mask_of(spec.problem)) + ";\n";
     boolean("softcap", spec.problem.softcap), boolean("bias", spec.problem.bias), boolean("alibi", spec.problem.alibi), boolean("sink", spec.problem.sink);
-    boolean("rescaled", spec.rescaled), boolean("aligned", spec.aligned);
+    boolean("rescaled", spec.rescaled), boolean("aligned", spec.aligned), boolean("paged", spec.paged);
     return text + "};\n";
 }
 
@@ -99,6 +99,8 @@ const char* header_of(KernelKind kind) {
 }  // namespace
 
 Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
+    if (spec.kind == KernelKind::attention_decode && arch.family != Family::cpu)
+        return Status(StatusCode::unsupported, "attention_decode is there for the CPU, not for " + arch.name);
     switch (arch.family) {
         case Family::cpu:
             return cpu_text(spec, arch);

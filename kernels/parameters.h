@@ -33,6 +33,23 @@ struct ForwardParameters {
     unsigned* tiles_dealt;  // a counter, zero before and after every launch; not shared by concurrent launches
 };
 
+// Decoding: few queries, many keys, as many in each sequence as the device's memory says at the time of the launch.
+struct DecodeParameters {
+    ForwardParameters forward;  // seq_kv: the most keys that a sequence may have; `diagonal` and the work order are not used
+    const int* lengths;         // keys of each sequence, [batch]; null: all have seq_kv
+    // Config::paged only: the pages of each sequence, [batch][table_stride]; what stands behind its last key is never read.
+    // The batch strides of key and value are then those of pages, and their rows the keys of a page.
+    const int* block_table;
+    long long table_stride;
+    int page_shift;  // a page has 2^page_shift keys
+    int top_left;    // query i is aligned with key i, instead of the last query with the last key
+    int units;       // that the KV tiles of a line are cut into (decode_part.h), at least 1
+    // Of parts of items, [2 * units * lines][block_q]: outputs not yet divided, [round_up(head_dim_v, 4)], and (maximum, sum).
+    float* partial_out;
+    float* partial_state;
+    unsigned* arrived;  // parts that are done, of every item, [batch * lines]; zero before and after every launch
+};
+
 template <class Pointer>
 TILEWRIGHT_DEVICE Pointer row_of(Pointer base, const Strides& strides, int batch, int head, int row) {
     return base + (batch * strides.batch + head * strides.head + row * strides.row);

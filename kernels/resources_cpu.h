@@ -22,4 +22,9 @@ constexpr CpuScratch cpu_scratch(int head_dim, int head_dim_v, int block_q, int 
     return s;
 }
 
+// Decoding keeps only the queries in scratch, [block_q][head_dim padded to vectors]: keys and values are read where they lie.
+constexpr long long cpu_decode_scratch_bytes(int head_dim, int block_q, int vector_floats) {
+    return 4LL * block_q * round_up(head_dim, vector_floats);
+}
+
 }  // namespace tilewright::kernel

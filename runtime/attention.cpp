@@ -3,68 +3,14 @@
 
 #include "backends/cpu/cpu_device.h"
 #include "backends/launch.h"
+#include "runtime/attention_state.h"
 #include "runtime/device_class.h"
-#include "runtime/kernels.h"
+#include "runtime/tensor_checks.h"
 
 namespace tilewright {
-namespace {
-
-// A tensor as it is checked: sizes from the problem, where it lies from the caller.
-struct Extent {
-    const char* name;
-    const void* data;
-    int64_t batch_stride, head_stride, row_stride, column_stride;
-    int64_t batch, heads, rows, columns;
-    bool empty() const { return batch == 0 || heads == 0 || rows == 0 || columns == 0; }
-};
-template <class Tensor>
-Extent extent(const char* name, const Tensor& tensor, int64_t batch, int64_t heads, int64_t rows, int64_t columns) {
-    return {name, tensor.data, tensor.batch_stride, tensor.head_stride, tensor.row_stride, tensor.column_stride, batch, heads, rows, columns};
-}
-
-Status check_extent(const Extent& tensor) {
-    if (tensor.empty()) return {};
-    if (!tensor.data) return invalid_argument(std::string(tensor.name) + " is null, but the problem gives it elements");
-    if (tensor.columns > 1 && tensor.column_stride != 1)
-        return invalid_argument("the last stride of " + std::string(tensor.name) + " is " + std::to_string(tensor.column_stride) + "; it must be 1");
-    return {};
-}
-
-Status check_pointer(const char* name, const void* pointer, bool wanted) {
-    if (wanted == (pointer != nullptr)) return {};
-    return invalid_argument(std::string(name) + (wanted ? " is null, but the problem has one" : " is given, but the problem has none"));
-}
-
-// Fit for 16-byte accesses and for engines that copy boxes, which go forward only.
-bool is_aligned(const Extent& tensor, int64_t element_bytes) {
-    auto strides = tensor.batch_stride * (tensor.batch > 1) | tensor.head_stride * (tensor.heads > 1) | tensor.row_stride * (tensor.rows > 1);
-    return tensor.empty() ||
-           (reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0 && strides >= 0 && strides * element_bytes % 16 == 0 && tensor.columns * element_bytes % 16 == 0);
-}
-
-kernel::Strides strides_of(const Extent& tensor) { return {tensor.batch_stride, tensor.head_stride, tensor.row_stride}; }
-
-}  // namespace
 
 InputTensor dense(const void* data, int64_t heads, int64_t rows, int64_t columns) { return {data, heads * rows * columns, rows * columns, columns, 1}; }
 OutputTensor dense(void* data, int64_t heads, int64_t rows, int64_t columns) { return {data, heads * rows * columns, rows * columns, columns, 1}; }
-
-struct Attention::State {
-    State(Backend& backend, std::unique_ptr<Device> opened, TuningDatabase tuning, bool cache_code)
-        : device(std::move(opened)),
-          database(std::move(tuning)),
-          device_number(database.device(device_class(device->info()))),
-          kernels(backend, *device, cache_code) {}
-
-    Result<Kernel*> kernel_for(const Problem& problem, bool aligned, bool rescaled) {
-        return kernels.get({KernelKind::attention_forward, problem, database.lookup(problem, device_number).config, aligned, rescaled});
-    }
-
-    std::unique_ptr<Device> device;
-    TuningDatabase database;
-    int device_number;
-    Kernels kernels;  // before the device in destruction
-};
 
 Attention::Attention(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Attention::Attention(Attention&&) noexcept = default;

@@ -16,6 +16,7 @@ struct Choice {
 };
 // In the order in which they are tried.
 std::vector<Choice> choices(const KernelSpec& spec, const Arch& arch) {
+    if (spec.kind == KernelKind::attention_decode) return {{arch, spec.config}};  // its workspace was planned for this config
     std::vector<Choice> all{{arch, spec.config}, {arch, default_config(spec.problem, arch)}};
     if (arch.family == Family::sm90) {
         Arch older = arch;
@@ -40,6 +41,7 @@ KernelKey key_of(const KernelSpec& spec) {
             p.sink,
             spec.aligned,
             spec.rescaled,
+            spec.paged,
             spec.config};
 }
 
@@ -48,7 +50,8 @@ size_t KernelKeyHash::operator()(const KernelKey& key) const {
     auto mix = [&](size_t value) { hash = (hash ^ value) * 1099511628211u; };
     mix(static_cast<size_t>(key.kind)), mix(static_cast<size_t>(key.dtype));
     mix(static_cast<size_t>(key.head_dim)), mix(static_cast<size_t>(key.head_dim_v)), mix(static_cast<size_t>(key.mask));
-    mix(size_t{key.softcap} | size_t{key.bias} << 1 | size_t{key.alibi} << 2 | size_t{key.sink} << 3 | size_t{key.aligned} << 4 | size_t{key.rescaled} << 5);
+    mix(size_t{key.softcap} | size_t{key.bias} << 1 | size_t{key.alibi} << 2 | size_t{key.sink} << 3 | size_t{key.aligned} << 4 | size_t{key.rescaled} << 5 |
+        size_t{key.paged} << 6);
     for (const ConfigField& field : config_fields()) mix(static_cast<size_t>(key.config.*field.member));
     return hash;
 }

@@ -13,6 +13,7 @@
 
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/thread_pool.h"
+#include "backends/decode_plan.h"
 #include "backends/launch.h"
 #include "backends/registry.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int64_t alignment = 256;
 
-using Entry = void(const kernel::ForwardParameters*, char*);
+using Entry = void(const void*, char*);  // the parameters, and the scratch of the thread
 
 struct Freed {
     void operator()(char* address) const { std::free(address); }
@@ -104,21 +105,17 @@ public:
         auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
         kernel::ForwardParameters parameters = given;
         fill_work_order(cpu_kernel.spec, parameters);
-        if (parameters.tiles == 0) return {};
-        int threads = std::min(pool_.threads(), parameters.tiles);
         std::lock_guard one_at_a_time(launch_);
-        if (int64_t bytes = cpu_kernel.scratch_bytes * threads; bytes > scratch_bytes_) {
-            scratch_bytes_ = 0, scratch_ = allocate_bytes(bytes);
-            if (!scratch_) return {StatusCode::unavailable, "no memory for " + std::to_string(bytes) + " bytes of scratch"};
-            scratch_bytes_ = bytes;
-        }
         int phases = cpu_kernel.spec.kind == KernelKind::attention_materialized ? 3 : 1;
-        for (parameters.phase = 0; parameters.phase < phases; ++parameters.phase) {
-            unsigned tiles_dealt = 0;
-            parameters.tiles_dealt = &tiles_dealt;
-            pool_.run(threads, [&](int thread) { cpu_kernel.entry(&parameters, scratch_.get() + thread * cpu_kernel.scratch_bytes); });
-        }
+        for (parameters.phase = 0; parameters.phase < phases; ++parameters.phase) TILEWRIGHT_RETURN_IF_ERROR(run(cpu_kernel, parameters, &parameters));
         return {};
+    }
+    Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void*) override {
+        auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
+        kernel::DecodeParameters parameters = given;
+        parameters.forward.tiles = decode_units(cpu_kernel.spec, parameters);
+        std::lock_guard one_at_a_time(launch_);
+        return run(cpu_kernel, parameters.forward, &parameters);
     }
     Status synchronize() override { return {}; }
 
@@ -137,6 +134,19 @@ public:
     }
 
 private:
+    // Every tile once, on as many threads as there are tiles for; `arguments` holds `parameters`. The caller holds launch_.
+    Status run(const CpuKernel& kernel, kernel::ForwardParameters& parameters, const void* arguments) {
+        int threads = std::min(pool_.threads(), parameters.tiles);
+        if (int64_t bytes = kernel.scratch_bytes * threads; bytes > scratch_bytes_) {
+            scratch_bytes_ = 0, scratch_ = allocate_bytes(bytes);
+            if (!scratch_) return {StatusCode::unavailable, "no memory for " + std::to_string(bytes) + " bytes of scratch"};
+            scratch_bytes_ = bytes;
+        }
+        unsigned tiles_dealt = 0;
+        parameters.tiles_dealt = &tiles_dealt;
+        pool_.run(threads, [&](int thread) { kernel.entry(arguments, scratch_.get() + thread * kernel.scratch_bytes); });
+        return {};
+    }
     static Status copy(void* to, const void* from, int64_t bytes) {
         if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
         return {};

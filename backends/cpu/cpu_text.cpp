@@ -4,6 +4,32 @@
 #include "kernels/resources_cpu.h"
 
 namespace tilewright {
+namespace {
+
+std::string entry_text(const KernelSpec& spec) {
+    std::string kind = name(spec.kind);
+    return "extern \"C\" __attribute__((visibility(\"default\"))) void " + kind + "(const Arch::Arguments* arguments, char* scratch) {\n    " + kind +
+           "<Arch>(*arguments, scratch);\n}\n";
+}
+
+Status refuse_multiple(const char* field, int value, int multiple) {
+    return {StatusCode::unsupported, std::string(field) + " is " + std::to_string(value) + "; on this processor it must be a multiple of " + std::to_string(multiple)};
+}
+
+Result<FamilyText> decode_text(const KernelSpec& spec, int vector_floats) {
+    const Config& config = spec.config;
+    if (config.block_q > 2 && config.block_q % 4)
+        return Status(StatusCode::unsupported, "block_q is " + std::to_string(config.block_q) + "; for decoding on the CPU it must be 1, 2 or a multiple of 4");
+    if (config.dot16) return Status(StatusCode::unsupported, "dot16 is 1; decoding multiplies floats: it must be 0");
+    if (config.overlapped) return Status(StatusCode::unsupported, "overlapped is 1; decoding on the CPU has nothing to overlap with: it must be 0");
+    FamilyText text;
+    text.header = "arch/cpu_decode.h";
+    text.type = "CpuDecode<Config>";
+    text.shared_bytes = kernel::cpu_decode_scratch_bytes(static_cast<int>(spec.problem.head_dim), config.block_q, vector_floats);
+    return text;
+}
+
+}  // namespace
 
 Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch&) {
     const CpuFeatures& features = cpu_features();
@@ -15,21 +41,23 @@ Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch&) {
                                                    name(spec.problem.dtype));
     int multiple = features.vector_floats * (dot16 ? 2 : 1);
     if (config.block_kv % multiple != 0)
-        return Status(StatusCode::unsupported,
-                      "block_kv is " + std::to_string(config.block_kv) + "; on this processor it must be a multiple of " + std::to_string(multiple));
+        return refuse_multiple("block_kv", config.block_kv, multiple);
     if (spec.kind == KernelKind::attention_materialized && config.packs_heads)
         return Status(StatusCode::unsupported, "attention_materialized works on one query head at a time: packs_heads must be 0");
     if (config.stages != 1 || config.workers != 1 || config.blocks != 1 || config.turns != 0 || config.persistent != 0)
         return Status(StatusCode::unsupported, "the CPU has one worker and nothing in flight: stages, workers and blocks must be 1, turns and persistent 0");
     FamilyText text;
-    text.prelude = "constexpr int vector_floats = " + std::to_string(features.vector_floats) + ";\n";
-    text.header = "arch/cpu.h";
-    text.type = "Cpu<Config>";
-    text.entry = "extern \"C\" __attribute__((visibility(\"default\"))) void " + std::string(name(spec.kind)) +
-                 "(const Arch::Arguments* arguments, char* scratch) {\n    " + name(spec.kind) + "<Arch>(*arguments, scratch);\n}\n";
-    text.shared_bytes = kernel::cpu_scratch(static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v), config.block_q, config.block_kv,
+    if (spec.kind == KernelKind::attention_decode) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(text, decode_text(spec, features.vector_floats));
+    } else {
+        text.header = "arch/cpu.h";
+        text.type = "Cpu<Config>";
+        text.shared_bytes = kernel::cpu_scratch(static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v), config.block_q, config.block_kv,
                                             features.vector_floats, dot16)
-                            .bytes();
+                                .bytes();
+    }
+    text.prelude = "constexpr int vector_floats = " + std::to_string(features.vector_floats) + ";\n";
+    text.entry = entry_text(spec);
     return text;
 }
 

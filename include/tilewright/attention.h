@@ -40,6 +40,30 @@ struct ForwardTensors {
     float softcap = 0;                   // positive, if the problem has one
 };
 
+// Few queries and many keys of each sequence, whose number may differ. All pointers are the device's.
+struct DecodeTensors {
+    InputTensor query;  // [batch][heads_q][seq_q][head_dim]
+    // [batch][heads_kv][seq_kv][head_dim or head_dim_v]; in pages [page][heads_kv][page_size][...], so that batch_stride is the
+    // distance of pages. What stands behind a sequence's last key, in a page too, is never looked at.
+    InputTensor key, value;
+    OutputTensor out;              // [batch][heads_q][seq_q][head_dim_v]; may not overlap an input
+    float* lse = nullptr;          // [batch][heads_q][seq_q], contiguous, natural logarithm; null: not wanted
+    const int32_t* lengths = nullptr;  // keys of each sequence, [batch], from 0 to the problem's seq_kv; null: all have seq_kv
+    const int32_t* block_table = nullptr;  // pages of each sequence, [batch][table_stride]; null: keys and values are not in pages
+    int64_t table_stride = 0;      // entries between two sequences; a row of the table holds at least the pages of its sequence
+    int64_t page_size = 0;         // keys of a page, a power of two from 16 on, if there is a block table
+    InputTensor bias;              // as ForwardTensors has them, from here on
+    const float* alibi_slope = nullptr;
+    const float* sink = nullptr;
+    std::optional<float> scale;
+    float softcap = 0;
+    // decode_workspace_bytes() of memory, 16-byte aligned, filled with zeros before its first use; every call leaves it fit for the
+    // next. Not shared by calls that may run at the same time. Null where that is 0.
+    void* workspace = nullptr;
+    int64_t workspace_bytes = 0;
+    int splits = 0;                // units that the keys of all sequences are cut into, per KV head; 0: as many as the device likes
+};
+
 struct AttentionOptions {
     std::string device = "cpu:0";
     int threads = 0;           // CPU: threads that compute; 0: all processors
@@ -61,6 +85,15 @@ public:
     // (see prepare()); later ones cost microseconds of the host. `stream` is the vendor's handle (hipStream_t, CUstream); null:
     // the default one. invalid_argument names the value and the limit, and nothing is launched.
     Status forward(const Problem& problem, const ForwardTensors& tensors, void* stream = nullptr);
+
+    // out and lse of a decode problem: query i of a sequence of n keys is aligned with key i + n - seq_q (top left: with key i), so
+    // `causal` is the tail of several new queries. Lengths and tables are read by the device at the time of the launch: they
+    // may change between calls, and between replays of a captured one, as long as sizes do not. A length outside 0 .. seq_kv is
+    // invalid_argument and names the sequence where the device's memory is the host's, and is taken as the nearest of these elsewhere.
+    // unsupported: devices other than the CPU. The rest is as with forward().
+    Status decode(const Problem& problem, const DecodeTensors& tensors, void* stream = nullptr);
+    // Bytes of workspace that decode() needs for this problem: they depend on its sizes, not on lengths. 0: none.
+    Result<int64_t> decode_workspace_bytes(const Problem& problem, int splits = 0) const;
 
     // Compiles and loads what forward() will need for dense, aligned tensors of this problem.
     Status prepare(const Problem& problem);

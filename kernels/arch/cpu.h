@@ -48,9 +48,10 @@ struct Accumulator {
     TILEWRIGHT_DEVICE void clear() {
         for (float& x : d) x = 0;
     }
-    TILEWRIGHT_DEVICE void store_row(int r, float factor, Element* to, bool inside) {
+    template <class To>
+    TILEWRIGHT_DEVICE void store_row(int r, float factor, To* to, bool inside) {
         if (inside)
-            for (int c = 0; c < stored; ++c) to[c] = rounded(Element(), d[r * N + c] * factor);
+            for (int c = 0; c < stored; ++c) to[c] = rounded(To(), d[r * N + c] * factor);
     }
 };
 

@@ -1,0 +1,28 @@
+// What an open Attention holds.
+#pragma once
+#include <memory>
+
+#include "runtime/device_class.h"
+#include "runtime/kernels.h"
+#include "tilewright/attention.h"
+
+namespace tilewright {
+
+struct Attention::State {
+    State(Backend& backend, std::unique_ptr<Device> opened, TuningDatabase tuning, bool cache_code)
+        : device(std::move(opened)),
+          database(std::move(tuning)),
+          device_number(database.device(device_class(device->info()))),
+          kernels(backend, *device, cache_code) {}
+
+    Result<Kernel*> kernel_for(const Problem& problem, bool aligned, bool rescaled) {
+        return kernels.get({KernelKind::attention_forward, problem, database.lookup(problem, device_number).config, aligned, rescaled});
+    }
+
+    std::unique_ptr<Device> device;
+    TuningDatabase database;
+    int device_number;
+    Kernels kernels;  // before the device in destruction
+};
+
+}  // namespace tilewright

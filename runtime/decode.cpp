@@ -1,0 +1,112 @@
+// Decode calls: check what was given, plan the division of the keys, launch.
+#include <algorithm>
+
+#include "backends/decode_plan.h"
+#include "backends/launch.h"
+#include "model/decode_config.h"
+#include "runtime/attention_state.h"
+#include "runtime/tensor_checks.h"
+
+namespace tilewright {
+namespace {
+
+constexpr int64_t smallest_page = 16, largest_page = int64_t{1} << 24;
+
+Status check_problem(const Problem& problem) {
+    TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
+    if (problem.operation == Operation::decode) return {};
+    return {StatusCode::unsupported, "decode() computes decode problems, not " + to_text(problem)};
+}
+
+KernelSpec spec_of(const Problem& problem) {
+    KernelSpec spec;
+    spec.kind = KernelKind::attention_decode;
+    spec.problem = problem;
+    spec.config = decode_config(problem);
+    return spec;
+}
+
+Status check_pages(const Problem& p, const DecodeTensors& t) {
+    if (!t.block_table) {
+        if (t.page_size == 0) return {};
+        return invalid_argument("page_size is " + std::to_string(t.page_size) + ", but there is no block table");
+    }
+    if (t.page_size < smallest_page || t.page_size > largest_page || (t.page_size & (t.page_size - 1)))
+        return invalid_argument("page_size is " + std::to_string(t.page_size) + "; it must be a power of two from " + std::to_string(smallest_page) + " to " +
+                                std::to_string(largest_page));
+    if (t.table_stride < 0 || (!t.lengths && t.table_stride * t.page_size < p.seq_kv))
+        return invalid_argument("table_stride is " + std::to_string(t.table_stride) + "; a sequence of " + std::to_string(p.seq_kv) + " keys has more pages of " +
+                                std::to_string(t.page_size) + " keys");
+    return {};
+}
+
+// Where the host can read them.
+Status check_lengths(const Problem& p, const DecodeTensors& t) {
+    for (int64_t i = 0; t.lengths && i < p.batch; ++i) {
+        int64_t most = t.block_table ? std::min(p.seq_kv, t.table_stride * t.page_size) : p.seq_kv;
+        if (t.lengths[i] < 0 || t.lengths[i] > most)
+            return invalid_argument("sequence " + std::to_string(i) + " has " + std::to_string(t.lengths[i]) + " keys; it must be from 0 to " + std::to_string(most));
+    }
+    return {};
+}
+
+Status check_workspace(const DecodePlan& plan, const DecodeTensors& t) {
+    int64_t needed = plan.workspace_bytes();
+    if (needed == 0) return {};
+    if (!t.workspace || t.workspace_bytes < needed)
+        return invalid_argument("the workspace has " + std::to_string(t.workspace ? t.workspace_bytes : 0) + " bytes; it must have " + std::to_string(needed));
+    if (reinterpret_cast<uintptr_t>(t.workspace) % 16) return invalid_argument("the workspace is not aligned to 16 bytes");
+    return {};
+}
+
+}  // namespace
+
+Result<int64_t> Attention::decode_workspace_bytes(const Problem& problem, int splits) const {
+    TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec_of(problem), state_->device->info().arch.units, splits));
+    return plan.workspace_bytes();
+}
+
+Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* stream) {
+    TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
+    const Problem& p = problem;
+    const DeviceInfo& device = state_->device->info();
+    TILEWRIGHT_RETURN_IF_ERROR(check_pages(p, t));
+    // Pages, and how many of them there are, are known to the table alone.
+    int64_t kv_rows = t.block_table ? std::min(t.page_size, p.seq_kv) : p.seq_kv;
+    const Extent tensors[] = {extent("query", t.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", t.key, p.batch, p.heads_kv, kv_rows, p.head_dim),
+                              extent("value", t.value, p.batch, p.heads_kv, kv_rows, p.head_dim_v), extent("out", t.out, p.batch, p.heads_q, p.seq_q, p.head_dim_v)};
+    KernelSpec spec = spec_of(p);
+    for (const Extent& tensor : tensors) {
+        TILEWRIGHT_RETURN_IF_ERROR(check_extent(tensor));
+        spec.aligned = spec.aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
+    }
+    bool rows = p.batch * p.seq_q > 0;
+    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("bias", t.bias.data, p.bias && rows && p.seq_kv > 0));
+    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("alibi_slope", t.alibi_slope, p.alibi && rows));
+    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("sink", t.sink, p.sink && rows));
+    if (p.softcap && !(t.softcap > 0)) return invalid_argument("softcap is " + std::to_string(t.softcap) + "; it must be positive");
+    if (!rows) return {};
+    if (device.arch.family == Family::cpu) TILEWRIGHT_RETURN_IF_ERROR(check_lengths(p, t));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec, device.arch.units, t.splits));
+    TILEWRIGHT_RETURN_IF_ERROR(check_workspace(plan, t));
+
+    float scale = t.scale.value_or(default_scale(p));
+    spec.rescaled = !(scale > 0), spec.paged = t.block_table != nullptr;
+    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, state_->kernels.get(spec));
+    kernel::DecodeParameters parameters{};
+    kernel::ForwardParameters& forward = parameters.forward = sized_parameters(p, scale, t.softcap);
+    forward.query = t.query.data, forward.key = t.key.data, forward.value = t.value.data, forward.out = t.out.data, forward.lse = t.lse;
+    forward.bias = t.bias.data, forward.slope = t.alibi_slope, forward.sink = t.sink;
+    forward.query_strides = strides_of(tensors[0]), forward.key_strides = strides_of(tensors[1]);
+    forward.value_strides = strides_of(tensors[2]), forward.out_strides = strides_of(tensors[3]);
+    forward.bias_strides = {t.bias.batch_stride, t.bias.head_stride, t.bias.row_stride};
+    forward.bias_column_stride = t.bias.column_stride;
+    parameters.lengths = t.lengths, parameters.block_table = t.block_table, parameters.table_stride = t.table_stride;
+    while (int64_t{1} << parameters.page_shift < t.page_size) ++parameters.page_shift;
+    parameters.top_left = p.alignment == Alignment::top_left;
+    use_plan(plan, t.workspace, parameters);
+    return state_->device->launch(*kernel, parameters, stream);
+}
+
+}  // namespace tilewright

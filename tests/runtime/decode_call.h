@@ -1,0 +1,155 @@
+// A decode call with its memory: random sequences, dense or in pages, everything unused NaN, and the float64 answer.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tilewright/attention.h"
+
+namespace tilewright {
+
+struct DecodeCall {
+    Problem problem;  // fp32 or bf16; seq_kv is the most keys
+    std::vector<int32_t> lengths, table;
+    int64_t page_size = 0;    // 0: dense
+    bool rows_first = false;  // pages or sequences as [row][head][column]
+    float softcap = 3;
+    std::vector<unsigned char> query, key, value, out, bias;
+    std::vector<float> lse, slope, sink;
+
+    size_t element() const { return size_of(problem.dtype); }
+    int64_t table_stride() const { return page_size ? (problem.seq_kv + page_size - 1) / page_size : 0; }
+    InputTensor cache(const std::vector<unsigned char>& bytes, int64_t columns) const {
+        int64_t rows = page_size ? page_size : problem.seq_kv, heads = problem.heads_kv;
+        return {bytes.data(), heads * rows * columns, rows_first ? columns : rows * columns, rows_first ? heads * columns : columns, 1};
+    }
+    // Of the first column of a key in the cache, in elements.
+    int64_t place(int64_t sequence, int64_t head, int64_t row, int64_t columns) const {
+        InputTensor t = cache(key, columns);
+        int64_t block = page_size ? table[static_cast<size_t>(sequence * table_stride() + row / page_size)] : sequence;
+        return block * t.batch_stride + head * t.head_stride + (page_size ? row % page_size : row) * t.row_stride;
+    }
+    double get(const std::vector<unsigned char>& from, int64_t index) const {
+        float x;
+        uint16_t half;
+        if (problem.dtype == DType::fp32) return std::memcpy(&x, from.data() + 4 * index, 4), x;
+        std::memcpy(&half, from.data() + 2 * index, 2);
+        uint32_t bits = uint32_t{half} << 16;
+        return std::memcpy(&x, &bits, 4), x;
+    }
+    void set(std::vector<unsigned char>& to, int64_t index, float x) const {
+        if (problem.dtype == DType::fp32) return void(std::memcpy(to.data() + 4 * index, &x, 4));
+        uint32_t bits;
+        std::memcpy(&bits, &x, 4);
+        uint16_t half = static_cast<uint16_t>(bits >> 16);
+        std::memcpy(to.data() + 2 * index, &half, 2);
+    }
+
+    DecodeCall(const char* text, std::vector<int32_t> of, int64_t page = 0, bool rows = false, unsigned seed = 1) : lengths(std::move(of)), page_size(page), rows_first(rows) {
+        problem = *parse_problem(text);
+        problem.batch = static_cast<int64_t>(lengths.size());
+        const Problem& p = problem;
+        std::mt19937 random(seed);
+        std::normal_distribution<float> normal;
+        int64_t pages = p.batch * table_stride() + 3, blocks = page_size ? pages : p.batch, rows_of_block = page_size ? page_size : p.seq_kv;
+        std::vector<int32_t> order(static_cast<size_t>(pages));
+        for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
+        std::shuffle(order.begin(), order.end(), random);
+        table.assign(static_cast<size_t>(p.batch * table_stride()), 0x7fffffff);
+        for (int64_t s = 0, next = 0; s < p.batch; ++s)
+            for (int64_t i = 0; page_size && i * page_size < lengths[static_cast<size_t>(s)]; ++i)
+                table[static_cast<size_t>(s * table_stride() + i)] = order[static_cast<size_t>(next++)];
+        auto blank = [&](int64_t elements) { return std::vector<unsigned char>(static_cast<size_t>(elements) * element(), 0xff); };
+        query = blank(p.batch * p.heads_q * p.seq_q * p.head_dim), out = blank(p.batch * p.heads_q * p.seq_q * p.head_dim_v);
+        key = blank(blocks * p.heads_kv * rows_of_block * p.head_dim), value = blank(blocks * p.heads_kv * rows_of_block * p.head_dim_v);
+        for (int64_t i = 0; i < p.batch * p.heads_q * p.seq_q * p.head_dim; ++i) set(query, i, normal(random));
+        for (int64_t s = 0; s < p.batch; ++s)
+            for (int64_t head = 0; head < p.heads_kv; ++head)
+                for (int64_t row = 0; row < lengths[static_cast<size_t>(s)]; ++row) {
+                    for (int64_t c = 0; c < p.head_dim; ++c) set(key, place(s, head, row, p.head_dim) + c, normal(random));
+                    for (int64_t c = 0; c < p.head_dim_v; ++c) set(value, place(s, head, row, p.head_dim_v) + c, normal(random));
+                }
+        if (p.bias) bias = blank(p.heads_q * p.seq_kv);  // [heads_q][seq_kv], the same for all sequences and queries
+        for (int64_t i = 0; p.bias && i < p.heads_q * p.seq_kv; ++i) set(bias, i, i % p.seq_kv % 7 == 3 ? -INFINITY : normal(random));  // every seventh key is hidden
+        lse.assign(static_cast<size_t>(p.batch * p.heads_q * p.seq_q), NAN);
+        for (int64_t head = 0; head < p.heads_q; ++head) slope.push_back(0.25f / static_cast<float>(head + 1)), sink.push_back(normal(random));
+    }
+
+    DecodeTensors tensors() {
+        const Problem& p = problem;
+        DecodeTensors t;
+        t.query = dense(static_cast<const void*>(query.data()), p.heads_q, p.seq_q, p.head_dim);
+        t.key = cache(key, p.head_dim), t.value = cache(value, p.head_dim_v);
+        t.out = dense(static_cast<void*>(out.data()), p.heads_q, p.seq_q, p.head_dim_v);
+        t.lse = lse.data(), t.lengths = lengths.data();
+        if (page_size) t.block_table = table.data(), t.table_stride = table_stride(), t.page_size = page_size;
+        if (p.bias) t.bias = {bias.data(), 0, p.seq_kv, 0, 1};
+        if (p.alibi) t.alibi_slope = slope.data();
+        if (p.sink) t.sink = sink.data();
+        if (p.softcap) t.softcap = softcap;
+        return t;
+    }
+    // Runs the call over outputs of NaN, with a fresh workspace.
+    Status run(Attention& attention, int splits, std::vector<float>& workspace) {
+        std::fill(out.begin(), out.end(), 0xff), std::fill(lse.begin(), lse.end(), NAN);
+        Result<int64_t> bytes = attention.decode_workspace_bytes(problem, splits);
+        if (!bytes.ok()) return bytes.status();
+        workspace.assign(static_cast<size_t>(*bytes + 64) / 4, 0.0f);
+        DecodeTensors t = tensors();
+        void* start = workspace.data();
+        size_t space = static_cast<size_t>(*bytes + 64);
+        t.workspace = std::align(16, static_cast<size_t>(*bytes), start, space), t.workspace_bytes = *bytes, t.splits = splits;
+        return attention.decode(problem, t);
+    }
+
+    // What one row must be: the definition of docs/numerics.md in float64.
+    void reference_row(int64_t s, int64_t head, int64_t query_row, std::vector<double>& row, double& log_sum) const {
+        const Problem& p = problem;
+        int64_t keys = lengths[static_cast<size_t>(s)], aligned = query_row + (p.alignment == Alignment::bottom_right ? keys - p.seq_q : 0);
+        int64_t begin = p.window_left < 0 ? 0 : std::max<int64_t>(0, aligned - p.window_left);
+        int64_t end = p.window_right < 0 ? keys : std::min(keys, aligned + p.window_right + 1), kv_head = head / (p.heads_q / p.heads_kv);
+        double sum = p.sink ? std::exp(double{sink[static_cast<size_t>(head)]}) : 0;
+        row.assign(static_cast<size_t>(p.head_dim_v), 0);
+        for (int64_t j = begin; j < end; ++j) {
+            double score = 0, added = p.bias ? get(bias, head * p.seq_kv + j) : 0;
+            if (std::isinf(added)) continue;
+            for (int64_t c = 0; c < p.head_dim; ++c)
+                score += get(query, ((s * p.heads_q + head) * p.seq_q + query_row) * p.head_dim + c) * get(key, place(s, kv_head, j, p.head_dim) + c);
+            score /= std::sqrt(static_cast<double>(p.head_dim));
+            if (p.softcap) score = softcap * std::tanh(score / softcap);
+            if (p.alibi) score -= slope[static_cast<size_t>(head)] * static_cast<double>(std::abs(aligned - j));
+            double weight = std::exp(score + added);
+            sum += weight;
+            for (int64_t c = 0; c < p.head_dim_v; ++c) row[static_cast<size_t>(c)] += weight * get(value, place(s, kv_head, j, p.head_dim_v) + c);
+        }
+        for (double& x : row) x = sum > 0 ? x / sum : 0;
+        log_sum = std::log(sum);
+    }
+
+    // Every element: as close as one rounding to the type and float32 sums allow.
+    void expect_right(const std::string& what) const {
+        const Problem& p = problem;
+        double tolerance = (p.dtype == DType::fp32 ? 0 : 0x1p-8) + 2e-6;
+        std::vector<double> expected;
+        for (int64_t s = 0, i = 0; s < p.batch; ++s)
+            for (int64_t head = 0; head < p.heads_q; ++head)
+                for (int64_t q = 0; q < p.seq_q; ++q, ++i) {
+                    double log_sum, got = lse[static_cast<size_t>(i)];
+                    reference_row(s, head, q, expected, log_sum);
+                    std::string where = what + ", sequence " + std::to_string(s) + " head " + std::to_string(head) + " query " + std::to_string(q);
+                    if (std::isinf(log_sum)) ASSERT_EQ(got, -std::numeric_limits<double>::infinity()) << where;
+                    else ASSERT_NEAR(got, log_sum, 2e-5) << where;
+                    for (int64_t c = 0; c < p.head_dim_v; ++c) {
+                        double x = expected[static_cast<size_t>(c)];
+                        ASSERT_NEAR(get(out, i * p.head_dim_v + c), x, tolerance * std::max(1.0, std::abs(x))) << where << " column " << c;
+                    }
+                }
+    }
+};
+
+}  // namespace tilewright
