@@ -1,5 +1,6 @@
 // `tilewright bench`: tiled attention beside the standard baseline and, on the CPU, OpenBLAS's matrix product, in one run, in turns.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "model/space.h"
 #include "runtime/device_class.h"
 #include "runtime/kernels.h"
+#include "tilewright/attention.h"
 #include "verify/check.h"
 #include "verify/device_workload.h"
 
@@ -144,6 +146,30 @@ void print_row(const Row& row) {
     std::fflush(stdout);
 }
 
+// Host time of a whole cached call, lookup and launch, where there is next to nothing to compute.
+Result<double> call_overhead_us(const std::string& device, int threads, const std::string& database) {
+    AttentionOptions options;
+    options.device = device, options.threads = threads;
+    options.database.user_path = database, options.database.log_misses = false;
+    TILEWRIGHT_ASSIGN_OR_RETURN(Attention attention, Attention::open(options));
+    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, parse_problem("forward:sq1,skv1,d16,fp32"));
+    TILEWRIGHT_ASSIGN_OR_RETURN(void* memory, attention.allocate(1024));
+    ForwardTensors tensors;
+    tensors.query = tensors.key = tensors.value = dense(static_cast<const void*>(memory), 1, 1, 16);
+    tensors.out = dense(static_cast<void*>(static_cast<char*>(memory) + 512), 1, 1, 16);
+    Times times;
+    Status status;
+    for (int i = 0; i < 2000 && status.ok(); ++i) {
+        auto start = std::chrono::steady_clock::now();
+        status = attention.forward(problem, tensors);
+        times.us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+    }
+    if (status.ok()) status = attention.synchronize();
+    (void)attention.free(memory).ok();
+    if (!status.ok()) return status;
+    return times.median();
+}
+
 }  // namespace
 
 int bench_command(const Arguments& arguments) {
@@ -167,10 +193,13 @@ int bench_command(const Arguments& arguments) {
     }
     Result<Bench> bench = Bench::open(device, threads, database, repeats);
     if (!bench.ok()) return fail("bench", bench.status());
+    Result<double> overhead = call_overhead_us(device, threads, database);
+    if (!overhead.ok()) return fail("bench", overhead.status());
     nlohmann::json rows = nlohmann::json::array();
     if (!line.json())
-        std::printf("%s, %d threads or units; medians of %d runs in turns%s%s\n", bench->device().info().name.c_str(), bench->device().info().arch.units,
-                    repeats, bench->peer() ? "; sgemm: OpenBLAS for " : "", bench->peer() ? bench->peer()->core().c_str() : "");
+        std::printf("%s, %d threads or units; a cached call costs %.1f us; medians of %d runs in turns%s%s\n", bench->device().info().name.c_str(),
+                    bench->device().info().arch.units, *overhead, repeats, bench->peer() ? "; sgemm: OpenBLAS for " : "",
+                    bench->peer() ? bench->peer()->core().c_str() : "");
     for (const Problem& problem : problems) {
         Result<Row> row = bench->run(problem);
         if (!row.ok()) return fail("bench", row.status());
@@ -180,10 +209,13 @@ int bench_command(const Arguments& arguments) {
             print_row(*row);
     }
     if (line.json())
-        std::printf("%s\n",
-                    nlohmann::json{{"device", bench->device().info().name}, {"units", bench->device().info().arch.units}, {"repeats", repeats}, {"rows", rows}}
-                        .dump()
-                        .c_str());
+        std::printf("%s\n", nlohmann::json{{"device", bench->device().info().name},
+                                           {"units", bench->device().info().arch.units},
+                                           {"call_us", *overhead},
+                                           {"repeats", repeats},
+                                           {"rows", rows}}
+                                .dump()
+                                .c_str());
     return exit_success;
 }
 

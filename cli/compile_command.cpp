@@ -60,8 +60,8 @@ Json resources_json(const Compiled& compiled, const Arch& arch) {
         json["limited_by"] = name(occupancy.limit);
     }
     for (const auto& [group, count] : r.instructions) json["instructions"][group] = count;
-    for (const char* group : {"hgmma", "hmma"})  // where they are counted: by their own name too
-        if (json.contains("instructions") && json["instructions"].contains(group)) json[group] = json["instructions"][group];
+    if (arch.backend == "nvidia")
+        for (const char* group : {"hgmma", "hmma"}) json[group] = json.contains("instructions") ? json["instructions"].value(group, 0) : 0;
     return json;
 }
 
