@@ -8,6 +8,8 @@ writes the whole score matrix and is left out.
 
     cmake --build --preset release --target tilewright_bench
     scripts/bench_peers.py --library build/release/bench/libtilewright_bench.so --json peers.json
+
+--winners takes what `tilewright db export` writes: the config that was tuned for a cell becomes one of its candidates.
 """
 import argparse, concurrent.futures, contextlib, ctypes, datetime, json, math, statistics, subprocess, sys, time
 
@@ -160,6 +162,18 @@ def measure(ours, kernels, d, seq, causal, repeats):
     return cell
 
 
+def winners(path):
+    """Tuned configs by problem text."""
+    if not path: return {}
+    with open(path) as lines: rows = [json.loads(line) for line in lines]
+    return {row["problem"]: json.dumps(row["config"]) for row in rows}
+
+
+def canonical_text(d, seq, causal):
+    batch, heads = 16384 // seq, 2048 // d
+    return f"forward:b{batch},hq{heads},hkv{heads},sq{seq},skv{seq},d{d},bf16" + (",causal" if causal else "")
+
+
 def key_of(d, seq, causal):
     return f"fwd:d{d},s{seq},causal{causal}"
 
@@ -190,12 +204,17 @@ def main():
     parser.add_argument("--commit", help="default: git's HEAD")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--ranked", type=int, default=2, help="candidates of the model's, beside the list in this script")
+    parser.add_argument("--winners", help="tuned configs, as JSON lines")
     parser.add_argument("--only", default="", help="cells whose key contains this")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     ours = Tilewright(arguments.library)
     cells = [(d, seq, causal) for d in CANDIDATES for causal in (0, 1) for seq in SEQUENCES if arguments.only in key_of(d, seq, causal)]
-    wanted = {cell: list(dict.fromkeys([*map(ours.canonical, CANDIDATES[cell[0]])] + ours.ranked(problem_text(*cell), arguments.ranked))) for cell in cells}
+    tuned = winners(arguments.winners)
+    wanted = {}
+    for cell in cells:
+        listed = CANDIDATES[cell[0]] + [tuned[text] for text in [canonical_text(*cell)] if text in tuned]
+        wanted[cell] = list(dict.fromkeys([*map(ours.canonical, listed)] + ours.ranked(problem_text(*cell), arguments.ranked)))
     # A kernel serves all sequences of a (head dim, mask): it is compiled once.
     texts = {(d, causal, text): problem_text(d, seq, causal) for (d, seq, causal), texts in wanted.items() for text in texts}
     start = time.time()
