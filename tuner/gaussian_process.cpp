@@ -14,23 +14,22 @@ constexpr float table_reach = 16;     // squared distance from which the covaria
 constexpr int table_steps = 2048;
 
 // (1 + sqrt(3 s)) exp(-sqrt(3 s)) of a squared distance s, interpolated: no transcendental function in the inner loops.
-const std::array<float, table_steps + 2>& matern_table() {
-    static const auto table = [] {
-        std::array<float, table_steps + 2> values{};
-        for (size_t i = 0; i < values.size(); ++i) {
-            const double r = std::sqrt(3 * table_reach * static_cast<double>(i) / table_steps);
-            values[i] = static_cast<float>((1 + r) * std::exp(-r));
-        }
-        return values;
-    }();
-    return table;
+std::array<float, table_steps + 2> make_matern_table() {
+    std::array<float, table_steps + 2> values{};
+    for (size_t i = 0; i < values.size(); ++i) {
+        const double r = std::sqrt(3 * table_reach * static_cast<double>(i) / table_steps);
+        values[i] = static_cast<float>((1 + r) * std::exp(-r));
+    }
+    return values;
 }
+
+const std::array<float, table_steps + 2> matern_table = make_matern_table();
 
 float matern(float squared) {
     const float place = std::min(squared, table_reach) * (table_steps / table_reach);
     const int low = static_cast<int>(place);
-    const auto& table = matern_table();
-    return table[static_cast<size_t>(low)] + (place - static_cast<float>(low)) * (table[static_cast<size_t>(low) + 1] - table[static_cast<size_t>(low)]);
+    const float* step = matern_table.data() + low;
+    return step[0] + (place - static_cast<float>(low)) * (step[1] - step[0]);
 }
 
 double twos(double value) {
@@ -38,9 +37,19 @@ double twos(double value) {
     return size >= 1 && size < 0x1p52 && size == std::floor(size) ? std::countr_zero(static_cast<uint64_t>(size)) : 0;
 }
 
-// row -= factor * other, elementwise over the pool.
-void subtract_scaled(float* __restrict row, const float* __restrict other, float factor, size_t count) {
-    for (size_t i = 0; i < count; ++i) row[i] -= factor * other[i];
+// across -= sum over k of factors[k] * rows[k], elementwise over the pool; four rows at a time to spare the memory.
+void subtract_scaled(float* __restrict across, const std::vector<std::vector<float>>& rows, const std::vector<float>& factors, size_t count) {
+    size_t k = 0;
+    for (; k + 4 <= factors.size(); k += 4) {
+        const float a = factors[k], b = factors[k + 1], c = factors[k + 2], d = factors[k + 3];
+        const float* __restrict first = rows[k].data();
+        const float* __restrict second = rows[k + 1].data();
+        const float* __restrict third = rows[k + 2].data();
+        const float* __restrict fourth = rows[k + 3].data();
+        for (size_t i = 0; i < count; ++i) across[i] -= (a * first[i] + b * second[i]) + (c * third[i] + d * fourth[i]);
+    }
+    for (; k < factors.size(); ++k)
+        for (size_t i = 0; i < count; ++i) across[i] -= factors[k] * rows[k][i];
 }
 
 }  // namespace
@@ -158,6 +167,9 @@ void GaussianProcess::observe(std::span<const Sample> samples, std::vector<uint3
     whitened_.clear();
     rows_.clear();
     pool_ = std::move(pool);
+    pool_values_.assign(space_->parameters().size(), std::vector<uint16_t>(pool_.size()));
+    for (size_t i = 0; i < pool_.size(); ++i)
+        for (size_t p = 0; p < pool_values_.size(); ++p) pool_values_[p][i] = space_->row(pool_[i])[p];
     mean_.assign(pool_.size(), 0);
     variance_.assign(pool_.size(), 1);
     center_ = 0;
@@ -188,8 +200,15 @@ void GaussianProcess::observe(const Sample& sample) {
     target /= diagonal;
 
     std::vector<float> across(pool_.size());
-    for (size_t i = 0; i < pool_.size(); ++i) across[i] = covariance(tables_, sample.index, pool_[i]);
-    for (size_t k = 0; k < row.size(); ++k) subtract_scaled(across.data(), rows_[k].data(), row[k], pool_.size());
+    for (size_t p = 0; p < pool_values_.size(); ++p) {
+        const size_t count = space_->parameters()[p].labels.size();
+        if (count < 2) continue;
+        const float* distances = tables_.data() + table_offset_[p] + space_->row(sample.index)[p] * count;
+        const uint16_t* values = pool_values_[p].data();
+        for (size_t i = 0; i < pool_.size(); ++i) across[i] += distances[values[i]];
+    }
+    for (float& value : across) value = matern(value);
+    subtract_scaled(across.data(), rows_, row, pool_.size());
     for (size_t i = 0; i < pool_.size(); ++i) {
         across[i] /= diagonal;
         mean_[i] += across[i] * target;
