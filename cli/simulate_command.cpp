@@ -17,13 +17,16 @@ Json to_json(const RecordedSpace& recorded, const SimulationOptions& options, co
     for (const Simulation::Row& row : simulation.rows) results.push_back({{"evaluations", row.evaluations}, {"median", row.median}, {"p10", row.p10}});
     for (const Simulation::Reached& each : simulation.reached)
         reached.push_back({{"fraction", each.fraction}, {"evaluations", std::isfinite(each.evaluations) ? Json(each.evaluations) : Json(nullptr)}});
-    return {{"space", recorded.name},   {"configurations", recorded.space.size()}, {"strategy", options.strategy},   {"repeats", options.repeats},
-            {"seed", options.seed},     {"results", results},                      {"reached", reached},             {"score", simulation.score},
+    return {{"space", recorded.name},       {"configurations", recorded.space.size()},
+            {"strategy", options.strategy}, {"repeats", options.repeats},
+            {"seed", options.seed},         {"results", results},
+            {"reached", reached},           {"score", simulation.score},
             {"seconds", simulation.seconds}};
 }
 
 void print_table(const RecordedSpace& recorded, const SimulationOptions& options, const Simulation& simulation) {
-    std::printf("%s: %u configurations; %s, %d searches, %.1f s\n\n", recorded.name.c_str(), recorded.space.size(), options.strategy.c_str(), options.repeats, simulation.seconds);
+    std::printf("%s: %u configurations; %s, %d searches, %.1f s\n\n", recorded.name.c_str(), recorded.space.size(), options.strategy.c_str(), options.repeats,
+                simulation.seconds);
     std::printf("%12s  %20s  %16s\n", "evaluations", "median of optimum", "10th percentile");
     for (const Simulation::Row& row : simulation.rows) std::printf("%12d  %20.3f  %16.3f\n", row.evaluations, row.median, row.p10);
     std::printf("\n");

@@ -56,7 +56,8 @@ public:
         char best[64] = ", none correct yet";
         if (progress.best != nullptr) std::snprintf(best, sizeof best, ", best %.1f us", progress.best->measurement.median_us);
         text += best;
-        if (progress.last != nullptr && progress.last->measurement.outcome != Outcome::correct) text += std::string(", last: ") + name(progress.last->measurement.outcome);
+        if (progress.last != nullptr && progress.last->measurement.outcome != Outcome::correct)
+            text += std::string(", last: ") + name(progress.last->measurement.outcome);
         text += ", " + duration_text(progress.seconds_left) + " left";
         std::fprintf(stderr, terminal_ ? "\r%-78s" : "%s\n", text.c_str());
         std::fflush(stderr);
@@ -75,7 +76,8 @@ Status parse_budget(const std::string& text, TuneOptions& options) {
     }
     char* end = nullptr;
     options.budget_evaluations = std::strtoll(text.c_str(), &end, 10);
-    if (options.budget_evaluations < 1) return invalid_argument("--budget is '" + text + "'; it is seconds (60s, 5m, 2h) or a number of evaluations, at least 1");
+    if (options.budget_evaluations < 1)
+        return invalid_argument("--budget is '" + text + "'; it is seconds (60s, 5m, 2h) or a number of evaluations, at least 1");
     return {};
 }
 
@@ -83,16 +85,30 @@ Json to_json(const TuneTrial& trial) {
     const Measurement& m = trial.measurement;
     Json json = {{"config", Json::parse(tilewright::to_json(trial.config))}, {"outcome", name(m.outcome)}};
     if (m.outcome == Outcome::correct)
-        json.update(Json{{"median_us", m.median_us}, {"p20_us", m.p20_us}, {"p80_us", m.p80_us}, {"samples", m.samples}, {"error", m.error}, {"predicted_us", trial.predicted_us}});
+        json.update(Json{{"median_us", m.median_us},
+                         {"p20_us", m.p20_us},
+                         {"p80_us", m.p80_us},
+                         {"samples", m.samples},
+                         {"error", m.error},
+                         {"predicted_us", trial.predicted_us}});
     else
         json["reason"] = m.note;
     return json;
 }
 
 Json to_json(const TuneReport& report) {
-    Json json = {{"problem", to_text(report.problem)}, {"device", report.device.id}, {"device_name", report.device.name}, {"strategy", report.strategy},
-                 {"legal", report.legal},              {"tried", report.trials.size()}, {"resumed", report.resumed},      {"seeds", report.seeds},
-                 {"seconds", report.seconds},          {"stopped", report.stopped},  {"roofline_us", report.roofline_us}, {"outcomes", report.outcomes},
+    Json json = {{"problem", to_text(report.problem)},
+                 {"device", report.device.id},
+                 {"device_name", report.device.name},
+                 {"strategy", report.strategy},
+                 {"legal", report.legal},
+                 {"tried", report.trials.size()},
+                 {"resumed", report.resumed},
+                 {"seeds", report.seeds},
+                 {"seconds", report.seconds},
+                 {"stopped", report.stopped},
+                 {"roofline_us", report.roofline_us},
+                 {"outcomes", report.outcomes},
                  {"rejected", report.rejected}};
     if (report.best) {
         Json ties = Json::array();
@@ -114,8 +130,9 @@ Json to_json(const TuneReport& report) {
 
 void print(const TuneReport& report) {
     std::printf("%s on %s (%s)\n", to_text(report.problem).c_str(), report.device.id.c_str(), report.device.name.c_str());
-    std::printf("tried %zu of %lld legal configs in %.1f s (%lld from the database, %lld seeds); stopped: %s\n", report.trials.size(), static_cast<long long>(report.legal), report.seconds,
-                static_cast<long long>(report.resumed), static_cast<long long>(report.seeds), report.stopped.c_str());
+    std::printf("tried %zu of %lld legal configs in %.1f s (%lld from the database, %lld seeds); stopped: %s\n", report.trials.size(),
+                static_cast<long long>(report.legal), report.seconds, static_cast<long long>(report.resumed), static_cast<long long>(report.seeds),
+                report.stopped.c_str());
     std::printf("outcomes:");
     for (const auto& [outcome, count] : report.outcomes) std::printf(" %s %lld", outcome.c_str(), static_cast<long long>(count));
     std::printf("; never tried:");

@@ -59,7 +59,8 @@ void Forest::grow(const SearchSpace& space, size_t node, std::span<Sample> sampl
         }
     }
     if (best_gain < 0) return;
-    const auto middle = std::partition(samples.begin(), samples.end(), [&](const Sample& sample) { return space.features(sample.index)[best_feature] <= best_threshold; });
+    const auto middle =
+        std::partition(samples.begin(), samples.end(), [&](const Sample& sample) { return space.features(sample.index)[best_feature] <= best_threshold; });
     const size_t child = nodes_.size(), left_count = static_cast<size_t>(middle - samples.begin());
     nodes_.resize(child + 2);
     nodes_[node].child = static_cast<int32_t>(child);

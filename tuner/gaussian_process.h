@@ -54,8 +54,8 @@ private:
     std::vector<float> whitened_;             // factor^-1 targets
     std::vector<uint32_t> pool_;
     std::vector<std::vector<uint16_t>> pool_values_;  // per parameter, of the pool
-    std::vector<std::vector<float>> rows_;  // factor^-1 covariance(observed, pool)
-    std::vector<float> mean_, variance_;    // of the pool, standardised
+    std::vector<std::vector<float>> rows_;            // factor^-1 covariance(observed, pool)
+    std::vector<float> mean_, variance_;              // of the pool, standardised
 };
 
 }  // namespace tilewright

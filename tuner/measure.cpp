@@ -106,8 +106,10 @@ Result<RaceResult> race(const std::vector<Sampler>& samplers, const RaceOptions&
         const Timing& best = result.timings[running[0]];
         std::erase_if(running, [&](size_t racer) { return result.timings[racer].samples >= 6 && result.timings[racer].low_us > best.high_us; });
         if (round % 4 == 0)
-            while (running.size() > 2 && result.timings[running.back()].median_us > 1.01 * best.median_us && running.size() > (samplers.size() >> (round / 4))) running.pop_back();
-        const bool settled = std::ranges::all_of(running, [&](size_t racer) { return result.timings[racer].samples >= 6 && result.timings[racer].interval() <= options.interval; });
+            while (running.size() > 2 && result.timings[running.back()].median_us > 1.01 * best.median_us && running.size() > (samplers.size() >> (round / 4)))
+                running.pop_back();
+        const bool settled = std::ranges::all_of(
+            running, [&](size_t racer) { return result.timings[racer].samples >= 6 && result.timings[racer].interval() <= options.interval; });
         if (settled || watch.seconds() > options.budget_seconds) break;
     }
     std::erase_if(running, [&](size_t racer) { return samples[racer].empty(); });

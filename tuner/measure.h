@@ -21,12 +21,12 @@ Timing summarize(std::vector<double> samples_us);
 using Sampler = std::function<Result<std::vector<double>>(int launches)>;
 
 struct MeasureOptions {
-    double interval = 0.01;      // stop when the median's confidence interval is this part of it
-    double budget_seconds = 2;   // or when the next launches would pass this
-    int least_samples = 5;       // but not before these
+    double interval = 0.01;     // stop when the median's confidence interval is this part of it
+    double budget_seconds = 2;  // or when the next launches would pass this
+    int least_samples = 5;      // but not before these
     int most_samples = 1000;
-    int most_warm_up = 8;        // rounds before the first sample
-    double stable = 0.03;        // warm-up ends when two rounds agree so well
+    int most_warm_up = 8;                                         // rounds before the first sample
+    double stable = 0.03;                                         // warm-up ends when two rounds agree so well
     double give_up_us = std::numeric_limits<double>::infinity();  // stop as soon as the median is surely above this
 };
 // The sampler's error, or a result of at least one sample.
@@ -42,9 +42,9 @@ struct RaceResult {
     size_t winner = 0;            // the lowest median among those that stayed to the end
     std::vector<size_t> ties;     // those that the winner is not surely faster than, the winner first
 };
-// Successive halving in turns, forwards and backwards (A B C C B A), so that a drift of clocks hits all alike: after each round those that are surely slower than the
-// best leave, after a few rounds the slower half of those that are over one per cent behind leave too; the rest go on until all intervals are narrow or the budget ends.
-// A racer whose sampler fails leaves with what it has. At least one racer; the error of the last one if all fail at once.
+// Successive halving in turns, forwards and backwards (A B C C B A), so that a drift of clocks hits all alike: after each round those that are surely slower
+// than the best leave, after a few rounds the slower half of those that are over one per cent behind leave too; the rest go on until all intervals are narrow
+// or the budget ends. A racer whose sampler fails leaves with what it has. At least one racer; the error of the last one if all fail at once.
 Result<RaceResult> race(const std::vector<Sampler>& samplers, const RaceOptions& options);
 
 }  // namespace tilewright

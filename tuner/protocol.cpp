@@ -63,7 +63,8 @@ Result<WorkerRequest> parse_request(std::string_view line) {
         request.roofline_us = json.at("roofline_us");
         request.cold = json.at("cold");
         const size_t wanted = request.action == WorkerAction::prepare ? 0 : 1;
-        if (request.configs.size() < wanted || request.files.size() != request.configs.size()) return invalid_argument("a request without its configs or files");
+        if (request.configs.size() < wanted || request.files.size() != request.configs.size())
+            return invalid_argument("a request without its configs or files");
         return request;
     } catch (const Json::exception& error) {
         return invalid_argument(std::string("not a request: ") + error.what());

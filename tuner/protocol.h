@@ -32,12 +32,12 @@ struct WorkerRequest {
 
 struct WorkerReply {
     Outcome outcome = Outcome::correct;
-    std::string message;            // why not correct
-    double error = -1;              // relative, of evaluate
-    std::vector<Timing> timings;    // one for evaluate, one per config for race
-    size_t winner = 0;              // of race
-    std::vector<size_t> ties;       // of race
-    std::string note;               // registers and spills of what was compiled
+    std::string message;          // why not correct
+    double error = -1;            // relative, of evaluate
+    std::vector<Timing> timings;  // one for evaluate, one per config for race
+    size_t winner = 0;            // of race
+    std::vector<size_t> ties;     // of race
+    std::string note;             // registers and spills of what was compiled
 };
 
 // One line, without its end.

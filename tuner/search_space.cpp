@@ -41,7 +41,8 @@ Result<SearchSpace> SearchSpace::create(std::vector<SearchParameter> parameters,
     if (width == 0) return invalid_argument("a search space needs at least one parameter");
     for (const SearchParameter& parameter : parameters) {
         const size_t count = parameter.labels.size();
-        if (count == 0 || count > 65535) return invalid_argument("parameter '" + parameter.name + "' has " + std::to_string(count) + " values; 1 to 65535 are possible");
+        if (count == 0 || count > 65535)
+            return invalid_argument("parameter '" + parameter.name + "' has " + std::to_string(count) + " values; 1 to 65535 are possible");
         if (!parameter.positions.empty() && (parameter.positions.size() != count || !std::ranges::is_sorted(parameter.positions, std::less_equal<>())))
             return invalid_argument("parameter '" + parameter.name + "': positions must be strictly ascending, one per value");
     }

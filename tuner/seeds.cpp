@@ -11,11 +11,14 @@
 namespace tilewright {
 namespace {
 
-double doublings(int64_t a, int64_t b) { return std::fabs(std::log2(static_cast<double>(std::max<int64_t>(a, 1)) / static_cast<double>(std::max<int64_t>(b, 1)))); }
+double doublings(int64_t a, int64_t b) {
+    return std::fabs(std::log2(static_cast<double>(std::max<int64_t>(a, 1)) / static_cast<double>(std::max<int64_t>(b, 1))));
+}
 
 double distance(const MeasurementRow& row, const Problem& problem, const DeviceClass& device) {
     const Problem& other = row.problem;
-    double sum = doublings(other.seq_q, problem.seq_q) + doublings(other.seq_kv, problem.seq_kv) + 0.5 * doublings(other.batch * other.heads_q, problem.batch * problem.heads_q);
+    double sum = doublings(other.seq_q, problem.seq_q) + doublings(other.seq_kv, problem.seq_kv) +
+                 0.5 * doublings(other.batch * other.heads_q, problem.batch * problem.heads_q);
     if (other.dtype != problem.dtype) sum += 2;
     if (other.causal() != problem.causal() || other.windowed() != problem.windowed()) sum += 1;
     if (row.device == device) return sum;

@@ -41,8 +41,8 @@ void SearchHistory::record(uint32_t index, double cost) {
 }
 
 std::span<const StrategyRow> strategies() {
-    static const StrategyRow rows[] = {portfolio_strategy, model_strategy,  forest_strategy, greedy_strategy,    genetic_strategy,
-                                       annealing_strategy, random_strategy, exhaustive_strategy};
+    static const StrategyRow rows[] = {portfolio_strategy, model_strategy,     forest_strategy, greedy_strategy,
+                                       genetic_strategy,   annealing_strategy, random_strategy, exhaustive_strategy};
     return rows;
 }
 
@@ -67,7 +67,8 @@ Result<std::unique_ptr<Strategy>> make_strategy(std::string_view text) {
         if (option == values.end()) {
             std::string names;
             for (const StrategyOption& each : row->options) names += std::string(names.empty() ? "" : ", ") + each.name;
-            return invalid_argument("strategy '" + std::string(wanted) + "' has no option '" + std::string(part.substr(0, equals)) + "'; it has " + (names.empty() ? "none" : names));
+            return invalid_argument("strategy '" + std::string(wanted) + "' has no option '" + std::string(part.substr(0, equals)) + "'; it has " +
+                                    (names.empty() ? "none" : names));
         }
         const std::string_view number = equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
         const auto parsed = std::from_chars(number.data(), number.data() + number.size(), option->second);
@@ -77,8 +78,7 @@ Result<std::unique_ptr<Strategy>> make_strategy(std::string_view text) {
     return row->make(values);
 }
 
-Search::Search(const SearchSpace& space, std::unique_ptr<Strategy> strategy, uint64_t seed)
-    : history_(space), strategy_(std::move(strategy)), random_(seed) {}
+Search::Search(const SearchSpace& space, std::unique_ptr<Strategy> strategy, uint64_t seed) : history_(space), strategy_(std::move(strategy)), random_(seed) {}
 
 std::optional<uint32_t> Search::propose() {
     if (history_.open().empty()) return std::nullopt;

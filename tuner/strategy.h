@@ -27,10 +27,10 @@ public:
 
     const SearchSpace& space() const { return *space_; }
     bool proposed(uint32_t index) const { return place_[index] >= open_.size(); }
-    std::span<const uint32_t> open() const { return open_; }     // not yet proposed, in no order
-    std::span<const Trial> trials() const { return trials_; }    // in the order in which they were told
-    std::optional<Trial> best() const;                           // none before the first success
-    std::optional<double> cost(uint32_t index) const;            // none before it was told
+    std::span<const uint32_t> open() const { return open_; }   // not yet proposed, in no order
+    std::span<const Trial> trials() const { return trials_; }  // in the order in which they were told
+    std::optional<Trial> best() const;                         // none before the first success
+    std::optional<double> cost(uint32_t index) const;          // none before it was told
     uint32_t random_open(Random& random) const { return open_[random.below(static_cast<uint32_t>(open_.size()))]; }
 
     void mark_proposed(uint32_t index);

@@ -33,7 +33,12 @@ std::string host_name() {
 class Tuner {
 public:
     Tuner(const TuneOptions& options, Store& store, TuningSpace space, ScratchDirectory scratch, std::unique_ptr<Strategy> strategy, TuneReport& report)
-        : options_(options), store_(store), space_(std::move(space)), scratch_(std::move(scratch)), search_(space_.search, std::move(strategy), options.seed), report_(report) {
+        : options_(options),
+          store_(store),
+          space_(std::move(space)),
+          scratch_(std::move(scratch)),
+          search_(space_.search, std::move(strategy), options.seed),
+          report_(report) {
         cold_ = options.cache == CacheState::cold || (options.cache == CacheState::automatic && report.device.arch.backend != "cpu");
     }
 
@@ -118,7 +123,9 @@ private:
         if (!options_.progress) return;
         TuneProgress progress;
         progress.done = static_cast<int64_t>(report_.trials.size());
-        progress.total = options_.budget_evaluations > 0 ? std::min(options_.budget_evaluations, report_.legal) : options_.budget_seconds > 0 ? 0 : report_.legal;
+        progress.total = options_.budget_evaluations > 0 ? std::min(options_.budget_evaluations, report_.legal)
+                         : options_.budget_seconds > 0   ? 0
+                                                         : report_.legal;
         progress.seconds = seconds();
         const auto mine = static_cast<double>(progress.done - report_.resumed);
         progress.seconds_left = std::numeric_limits<double>::infinity();

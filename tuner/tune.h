@@ -23,12 +23,12 @@ struct TuneTrial {
 };
 
 struct TuneProgress {
-    int64_t done = 0, total = 0;   // evaluations; total 0: bounded by time alone
-    double seconds = 0;            // since the start
-    double seconds_left = 0;       // an estimate where the budget is evaluations; infinite while unknown
+    int64_t done = 0, total = 0;  // evaluations; total 0: bounded by time alone
+    double seconds = 0;           // since the start
+    double seconds_left = 0;      // an estimate where the budget is evaluations; infinite while unknown
     const TuneTrial* last = nullptr;
     const TuneTrial* best = nullptr;
-    bool racing = false;           // the finalists are being measured in turns
+    bool racing = false;  // the finalists are being measured in turns
 };
 
 struct TuneOptions {
@@ -43,9 +43,9 @@ struct TuneOptions {
     int finalists = 8;
     CacheState cache = CacheState::automatic;
     bool use_seeds = true;
-    bool retry_failed = false;  // try again what failed in an earlier run
-    std::vector<std::string> worker_command;  // a program that serves as worker, e.g. {"/usr/bin/tilewright", "worker"}
-    const std::atomic<bool>* stop = nullptr;  // once true, the current candidate is finished and the report made
+    bool retry_failed = false;                          // try again what failed in an earlier run
+    std::vector<std::string> worker_command;            // a program that serves as worker, e.g. {"/usr/bin/tilewright", "worker"}
+    const std::atomic<bool>* stop = nullptr;            // once true, the current candidate is finished and the report made
     std::function<void(const TuneProgress&)> progress;  // after every candidate, from the calling thread
 };
 
@@ -53,17 +53,17 @@ struct TuneReport {
     Problem problem;
     DeviceInfo device;
     std::string strategy;
-    std::vector<TuneTrial> trials;  // resumed ones first, then in the order of this run
-    std::optional<size_t> best;     // index of the winner
-    std::vector<size_t> ties;       // winners within noise, the winner first
-    std::optional<size_t> worst;    // the slowest correct one
-    double median_us = 0;           // of the correct ones
+    std::vector<TuneTrial> trials;            // resumed ones first, then in the order of this run
+    std::optional<size_t> best;               // index of the winner
+    std::vector<size_t> ties;                 // winners within noise, the winner first
+    std::optional<size_t> worst;              // the slowest correct one
+    double median_us = 0;                     // of the correct ones
     std::map<std::string, int64_t> outcomes;  // trials by outcome
     std::map<std::string, int64_t> rejected;  // candidates never tried, by constraint
     int64_t legal = 0, resumed = 0, seeds = 0;
     double roofline_us = 0, seconds = 0;
-    std::string stopped;  // "budget", "exhausted", "interrupted"
-    std::string device_failure;  // why the device could not be used to the end; empty: it could
+    std::string stopped;             // "budget", "exhausted", "interrupted"
+    std::string device_failure;      // why the device could not be used to the end; empty: it could
     std::vector<std::string> notes;  // worth knowing, one sentence each
 };
 

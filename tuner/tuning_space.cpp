@@ -11,7 +11,9 @@ Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const
     Space space = search_space(problem, arch);
     std::vector<Rejection> rejections;
     std::vector<Config> configs = enumerate(space, &rejections);
-    if (configs.empty()) return Status(StatusCode::unsupported, "no config of " + to_text(problem) + " can run on " + arch.name + (rejections.empty() ? "" : ": " + rejections.back().reason));
+    if (configs.empty())
+        return Status(StatusCode::unsupported,
+                      "no config of " + to_text(problem) + " can run on " + arch.name + (rejections.empty() ? "" : ": " + rejections.back().reason));
     std::vector<SearchParameter> parameters;
     for (const SpaceField& field : space.fields) {
         SearchParameter parameter{field.name, {}, {}};
@@ -25,7 +27,8 @@ Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const
     std::vector<double> prior;
     std::vector<uint32_t> seed_indices;
     for (const Config& config : configs) {
-        for (const SpaceField& field : space.fields) rows.push_back(static_cast<uint16_t>(std::ranges::lower_bound(field.values, config.*field.member) - field.values.begin()));
+        for (const SpaceField& field : space.fields)
+            rows.push_back(static_cast<uint16_t>(std::ranges::lower_bound(field.values, config.*field.member) - field.values.begin()));
         const auto prediction = predict(dense_spec(problem, config), arch);
         prior.push_back(prediction.ok() ? prediction->time_us : 1e12);
     }

@@ -11,8 +11,8 @@ namespace tilewright {
 
 struct TuningSpace {
     Space space;
-    std::vector<Config> configs;  // legal ones; configs[i] is configuration i of `search`
-    SearchSpace search;           // its prior is the model's predicted time in microseconds
+    std::vector<Config> configs;              // legal ones; configs[i] is configuration i of `search`
+    SearchSpace search;                       // its prior is the model's predicted time in microseconds
     std::map<std::string, int64_t> rejected;  // by constraint
     std::vector<Rejection> rejections;        // every candidate that was rejected, with its reason
 };

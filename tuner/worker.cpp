@@ -40,7 +40,8 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
     std::unique_ptr<WorkerProcess> worker(new WorkerProcess);
     worker->log_ = log;
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Status(StatusCode::unavailable, std::string("no socket for a worker: ") + strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return Status(StatusCode::unavailable, std::string("no socket for a worker: ") + strerror(errno));
     worker->socket_ = Descriptor(ends[0]);
     const Descriptor theirs(ends[1]);
 

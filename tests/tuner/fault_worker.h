@@ -9,7 +9,18 @@
 namespace tilewright::test {
 
 // Places of the space's configs that go wrong; all others are correct and the earlier the faster: 1000 us + 10 us * place.
-enum Fault : int { crashes = 0, hangs = 1, is_wrong = 2, eats_memory = 3, does_not_compile = 4, crashes_the_compiler = 5, hangs_the_compiler = 6, stops_itself = 7, exits = 8, first_good = 9 };
+enum Fault : int {
+    crashes = 0,
+    hangs = 1,
+    is_wrong = 2,
+    eats_memory = 3,
+    does_not_compile = 4,
+    crashes_the_compiler = 5,
+    hangs_the_compiler = 6,
+    stops_itself = 7,
+    exits = 8,
+    first_good = 9
+};
 
 // "all": as above. "brief": what would hang says so at once. "slow": as brief, 50 ms per evaluation. "dead": the device never answers.
 std::vector<std::string> fault_worker_command(const std::string& mode);

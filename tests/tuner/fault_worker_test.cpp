@@ -93,7 +93,9 @@ const bool served = [] {
 
 }  // namespace
 
-std::vector<std::string> fault_worker_command(const std::string& mode) { return {std::filesystem::read_symlink("/proc/self/exe").string(), "--fault-worker", mode}; }
+std::vector<std::string> fault_worker_command(const std::string& mode) {
+    return {std::filesystem::read_symlink("/proc/self/exe").string(), "--fault-worker", mode};
+}
 
 Problem fault_problem() { return *parse_problem("forward:b1,hq2,sq512,d64,fp32"); }
 

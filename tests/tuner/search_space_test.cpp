@@ -41,7 +41,8 @@ TEST(SearchSpace, APairOfStepsMovesTwoOrderedParametersAtOnce) {
 }
 
 TEST(SearchSpace, SaysWhatIsWrongWithAnInput) {
-    const auto message = [](std::vector<SearchParameter> parameters, std::vector<uint16_t> rows, std::vector<double> prior = {}, std::vector<uint32_t> seeds = {}) {
+    const auto message = [](std::vector<SearchParameter> parameters, std::vector<uint16_t> rows, std::vector<double> prior = {},
+                            std::vector<uint32_t> seeds = {}) {
         return SearchSpace::create(std::move(parameters), std::move(rows), std::move(prior), std::move(seeds)).status().message();
     };
     const SearchParameter x{"x", {"1", "2"}, {1, 2}};
@@ -58,7 +59,7 @@ TEST(SearchSpace, SaysWhatIsWrongWithAnInput) {
 TEST(SearchSpace, ProductsAreFeaturesWithOneRankForEqualValues) {
     const SearchSpace& space = test::bowl().space;
     const uint16_t a[] = {2, 5, 0}, b[] = {5, 2, 0}, c[] = {3, 5, 0};
-    const auto product = [&](const uint16_t (&row)[3]) { return space.features(*space.find(row))[2]; };  // x, twos in x, x * y, ...
+    const auto product = [&](const uint16_t(&row)[3]) { return space.features(*space.find(row))[2]; };  // x, twos in x, x * y, ...
     EXPECT_EQ(product(a), product(b));
     EXPECT_LT(product(a), product(c));
 }

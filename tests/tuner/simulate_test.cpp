@@ -35,7 +35,9 @@ TEST(T4, IsReadPlainAndCompressed) {
         EXPECT_THAT(recorded->costs, testing::ElementsAre(2.5, failed_cost, 1.25));
         EXPECT_THAT(recorded->outcomes, testing::ElementsAre("correct", "compile", "correct"));
         for (const SearchParameter& parameter : recorded->space.parameters()) {
-            const std::vector<double> expected = parameter.name == "a" ? std::vector<double>{2, 4} : parameter.name == "b" ? std::vector<double>{2, 16} : std::vector<double>{};
+            const std::vector<double> expected = parameter.name == "a"   ? std::vector<double>{2, 4}
+                                                 : parameter.name == "b" ? std::vector<double>{2, 16}
+                                                                         : std::vector<double>{};
             EXPECT_EQ(parameter.positions, expected) << parameter.name;
         }
         std::filesystem::remove(path);
@@ -53,7 +55,8 @@ TEST(T4, SaysWhatIsWrongWithAFile) {
     EXPECT_THAT(message("{}"), HasSubstr("not a T4 results file"));
     EXPECT_THAT(message("[1]"), HasSubstr("not a T4 results file"));
     EXPECT_THAT(message(R"({"results": []})"), HasSubstr("holds no results"));
-    EXPECT_THAT(message(R"({"results": [{"configuration": {"a": 1}, "invalidity": "correct", "measurements": []}, {"configuration": {"b": 1}}]})"), HasSubstr("bad.json"));
+    EXPECT_THAT(message(R"({"results": [{"configuration": {"a": 1}, "invalidity": "correct", "measurements": []}, {"configuration": {"b": 1}}]})"),
+                HasSubstr("bad.json"));
     std::filesystem::remove(path);
 }
 
@@ -78,7 +81,8 @@ TEST(Simulation, ScoresRandomSearchAtAboutZeroAndOthersAbove) {
 
 TEST(Simulation, GivesTheSameFiguresOnOneThreadAndOnMany) {
     const RecordedSpace recorded = test::bowl();
-    const auto one = simulate(recorded, {.evaluations = 40, .repeats = 6, .threads = 1}), many = simulate(recorded, {.evaluations = 40, .repeats = 6, .threads = 3});
+    const auto one = simulate(recorded, {.evaluations = 40, .repeats = 6, .threads = 1}),
+               many = simulate(recorded, {.evaluations = 40, .repeats = 6, .threads = 3});
     ASSERT_TRUE(one.ok() && many.ok());
     EXPECT_EQ(one->score, many->score);
     EXPECT_EQ(one->rows.back().p10, many->rows.back().p10);

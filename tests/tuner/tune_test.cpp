@@ -42,10 +42,12 @@ protected:
     std::vector<Measurement> stored() {
         Store store = open();
         std::vector<Measurement> rows;
-        EXPECT_TRUE(store.for_each([&](const MeasurementRow& row) {
+        EXPECT_TRUE(store
+                        .for_each([&](const MeasurementRow& row) {
                             rows.push_back(row.measurement);
                             return Status();
-                        }).ok());
+                        })
+                        .ok());
         return rows;
     }
 
@@ -157,10 +159,12 @@ TEST_F(Tune, AKilledTunerLosesNothingStoredAndLeavesNoWorker) {
         if (!std::filesystem::exists(path_)) continue;
         if (auto store = Store::open(path_, StoreMode::read); store.ok()) {
             seen.clear();
-            (void)store->for_each([&](const MeasurementRow& row) {
-                seen.push_back(row.measurement.id);
-                return Status();
-            }).ok();
+            (void)store
+                ->for_each([&](const MeasurementRow& row) {
+                    seen.push_back(row.measurement.id);
+                    return Status();
+                })
+                .ok();
         }
     }
     kill(child, SIGKILL);

@@ -35,9 +35,8 @@ uint32_t spread_proposal(const SearchHistory& history, Random& random) {
     const SearchSpace& space = history.space();
     const size_t turn = space.size() - history.open().size();
     if (!space.prior().empty() && turn % 4 != 3)
-        return *std::ranges::min_element(history.open(), [&](uint32_t a, uint32_t b) {
-            return space.prior()[a] != space.prior()[b] ? space.prior()[a] < space.prior()[b] : a < b;
-        });
+        return *std::ranges::min_element(
+            history.open(), [&](uint32_t a, uint32_t b) { return space.prior()[a] != space.prior()[b] ? space.prior()[a] < space.prior()[b] : a < b; });
     uint32_t chosen = history.random_open(random);
     double farthest = -1;
     for (int attempt = 0; attempt < 32; ++attempt) {

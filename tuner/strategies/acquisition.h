@@ -19,6 +19,7 @@ uint32_t spread_proposal(const SearchHistory& history, Random& random);
 std::vector<SearchHistory::Trial> sorted_trials(const SearchHistory& history, size_t limit);
 
 // Open configurations worth a look: the neighbours of the first `elite` of the sorted trials, and `random_count` at random.
-std::vector<uint32_t> candidate_pool(const SearchHistory& history, const std::vector<SearchHistory::Trial>& sorted, size_t elite, size_t random_count, Random& random);
+std::vector<uint32_t> candidate_pool(const SearchHistory& history, const std::vector<SearchHistory::Trial>& sorted, size_t elite, size_t random_count,
+                                     Random& random);
 
 }  // namespace tilewright

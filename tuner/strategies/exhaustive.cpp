@@ -17,6 +17,7 @@ private:
 
 }  // namespace
 
-const StrategyRow exhaustive_strategy = {"exhaustive", "every configuration, in order", {}, [](const OptionValues&) -> std::unique_ptr<Strategy> { return std::make_unique<Exhaustive>(); }};
+const StrategyRow exhaustive_strategy = {
+    "exhaustive", "every configuration, in order", {}, [](const OptionValues&) -> std::unique_ptr<Strategy> { return std::make_unique<Exhaustive>(); }};
 
 }  // namespace tilewright

@@ -15,8 +15,13 @@ using Trial = SearchHistory::Trial;
 class ForestSearch : public Strategy {
 public:
     explicit ForestSearch(const OptionValues& options)
-        : first_(static_cast<size_t>(options.at("first"))), elite_(static_cast<size_t>(options.at("elite"))), pool_(static_cast<size_t>(options.at("pool"))),
-          refit_(options.at("refit")), doubt_(options.at("doubt")), margin_(options.at("margin")), forest_(static_cast<int>(options.at("trees"))) {}
+        : first_(static_cast<size_t>(options.at("first"))),
+          elite_(static_cast<size_t>(options.at("elite"))),
+          pool_(static_cast<size_t>(options.at("pool"))),
+          refit_(options.at("refit")),
+          doubt_(options.at("doubt")),
+          margin_(options.at("margin")),
+          forest_(static_cast<int>(options.at("trees"))) {}
 
     std::optional<uint32_t> propose(const SearchHistory& history, Random& random) override {
         const size_t proposed = history.space().size() - history.open().size();
@@ -35,7 +40,7 @@ public:
 private:
     // Fits the forest and queues the configurations of the largest expected improvement.
     void refill(const SearchHistory& history, Random& random) {
-        const std::vector<Trial> trials = sorted_trials(history, 250);
+        const std::vector<Trial> trials = sorted_trials(history, 160);
         const double best = trials[0].cost;
         std::vector<Forest::Sample> samples;
         for (const Trial& trial : trials) samples.push_back({trial.index, static_cast<float>(-best / trial.cost)});

@@ -8,7 +8,8 @@ namespace {
 
 class Genetic : public Strategy {
 public:
-    explicit Genetic(const OptionValues& options) : population_size_(std::max<size_t>(2, static_cast<size_t>(options.at("population")))), mutation_(options.at("mutation")) {}
+    explicit Genetic(const OptionValues& options)
+        : population_size_(std::max<size_t>(2, static_cast<size_t>(options.at("population")))), mutation_(options.at("mutation")) {}
 
     std::optional<uint32_t> propose(const SearchHistory& history, Random& random) override {
         if (population_.size() < population_size_) return history.random_open(random);

@@ -14,8 +14,12 @@ using Trial = SearchHistory::Trial;
 class Model : public Strategy {
 public:
     explicit Model(const OptionValues& options)
-        : first_(static_cast<size_t>(options.at("first"))), elite_(static_cast<size_t>(options.at("elite"))), pool_(static_cast<size_t>(options.at("pool"))),
-          growth_(options.at("growth")), doubt_(options.at("doubt")), margin_(options.at("margin")) {}
+        : first_(static_cast<size_t>(options.at("first"))),
+          elite_(static_cast<size_t>(options.at("elite"))),
+          pool_(static_cast<size_t>(options.at("pool"))),
+          growth_(options.at("growth")),
+          doubt_(options.at("doubt")),
+          margin_(options.at("margin")) {}
 
     std::optional<uint32_t> propose(const SearchHistory& history, Random& random) override {
         const size_t proposed = history.space().size() - history.open().size();
@@ -42,7 +46,7 @@ private:
     void refresh(const SearchHistory& history, Random& random) {
         const SearchSpace& space = history.space();
         if (!process_) process_.emplace(space);
-        const std::vector<Trial> trials = sorted_trials(history, 250);
+        const std::vector<Trial> trials = sorted_trials(history, 160);
         reference_ = trials.front().cost;
         slowest_ = trials.back().cost;
         std::vector<GaussianProcess::Sample> samples;

@@ -11,6 +11,7 @@ public:
 
 }  // namespace
 
-const StrategyRow random_strategy = {"random", "uniform without replacement", {}, [](const OptionValues&) -> std::unique_ptr<Strategy> { return std::make_unique<RandomSearch>(); }};
+const StrategyRow random_strategy = {
+    "random", "uniform without replacement", {}, [](const OptionValues&) -> std::unique_ptr<Strategy> { return std::make_unique<RandomSearch>(); }};
 
 }  // namespace tilewright

@@ -1,0 +1,31 @@
+// The default strategy on recorded spaces of real GPUs, which are not part of this repository: the folder is $TILEWRIGHT_SEARCH_SPACES or
+// shared/data/search_spaces beside the checkout; without it these tests are skipped.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tuner/replay.h"
+
+namespace tilewright {
+namespace {
+
+class RecordedSpaces : public testing::TestWithParam<const char*> {};
+
+TEST_P(RecordedSpaces, AreSearchedToTheirOptimumInTwoHundredEvaluations) {
+    const char* given = std::getenv("TILEWRIGHT_SEARCH_SPACES");
+    const std::string folder = given != nullptr ? given : std::string(TILEWRIGHT_SOURCE_DIR) + "/../shared/data/search_spaces";
+    const std::string path = folder + "/convolution_" + GetParam() + ".T4.json.gz";
+    if (!std::filesystem::exists(path)) GTEST_SKIP() << "no recorded space at " << path << ": set TILEWRIGHT_SEARCH_SPACES";
+    const auto recorded = read_t4(path);
+    ASSERT_TRUE(recorded.ok()) << recorded.status().message();
+    EXPECT_EQ(recorded->space.size(), 4362u);
+    const auto result = simulate(*recorded, {.evaluations = 200, .repeats = 100});
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_GE(result->rows.back().median, 0.99);
+    EXPECT_GE(result->rows.back().p10, 0.93);
+}
+INSTANTIATE_TEST_SUITE_P(All, RecordedSpaces, testing::Values("A100", "MI250X", "W7800"), [](const auto& each) { return each.param; });
+
+}  // namespace
+}  // namespace tilewright
