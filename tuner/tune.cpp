@@ -1,8 +1,6 @@
 // The tuning loop.
 #include "tuner/tune.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -19,16 +17,12 @@
 #include "tuner/device_tasks.h"
 #include "tuner/seeds.h"
 #include "tuner/strategy.h"
+#include "tuner/tune_report.h"
 
 namespace tilewright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string host_name() {
-    char name[256] = "";
-    return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
 
 class Tuner {
 public:
@@ -121,20 +115,7 @@ private:
 
     void show(bool racing) const {
         if (!options_.progress) return;
-        TuneProgress progress;
-        progress.done = static_cast<int64_t>(report_.trials.size());
-        progress.total = options_.budget_evaluations > 0 ? std::min(options_.budget_evaluations, report_.legal)
-                         : options_.budget_seconds > 0   ? 0
-                                                         : report_.legal;
-        progress.seconds = seconds();
-        const auto mine = static_cast<double>(progress.done - report_.resumed);
-        progress.seconds_left = std::numeric_limits<double>::infinity();
-        if (progress.total > 0 && mine > 0) progress.seconds_left = progress.seconds / mine * static_cast<double>(progress.total - progress.done);
-        if (options_.budget_seconds > 0) progress.seconds_left = std::min(progress.seconds_left, std::max(0.0, options_.budget_seconds - progress.seconds));
-        if (!report_.trials.empty()) progress.last = &report_.trials.back();
-        if (report_.best) progress.best = &report_.trials[*report_.best];
-        progress.racing = racing;
-        options_.progress(progress);
+        options_.progress(progress_of(report_, options_, seconds(), racing));
     }
 
     Status store_trial(uint32_t index, Measurement measurement) {
@@ -199,24 +180,10 @@ private:
         if (reply.outcome == Outcome::correct) set_timing(measurement, reply.timings[0]);
         return store_trial(index, measurement);
     }
-    static void set_timing(Measurement& measurement, const Timing& timing) {
-        measurement.median_us = timing.median_us;
-        measurement.p20_us = timing.p20_us;
-        measurement.p80_us = timing.p80_us;
-        measurement.samples = timing.samples;
-    }
-
     // The best few, measured in turns until they are told apart or time is up; their times replace the first ones.
     Status race(CompilePool& pool, CandidateRunner& runner) {
         if (!report_.best) return {};
-        const double limit = 1.1 * report_.trials[*report_.best].measurement.median_us;
-        std::vector<size_t> finalists;
-        for (size_t i = 0; i < report_.trials.size(); ++i)
-            if (report_.trials[i].measurement.outcome == Outcome::correct) finalists.push_back(i);
-        std::ranges::stable_sort(finalists, {}, [&](size_t i) { return report_.trials[i].measurement.median_us; });
-        // Two at least: only a race replaces the winner of an earlier run's race.
-        while (finalists.size() > 2 && report_.trials[finalists.back()].measurement.median_us > limit) finalists.pop_back();
-        finalists.resize(std::min(finalists.size(), static_cast<size_t>(std::max(1, options_.finalists))));
+        const std::vector<size_t> finalists = finalists_of(report_, static_cast<size_t>(std::max(1, options_.finalists)));
         report_.ties = {*report_.best};
         if (static_cast<int64_t>(report_.trials.size()) == report_.resumed) return take_stored_winner();
         if (finalists.size() < 2) return {};
@@ -252,7 +219,7 @@ private:
             if (raced->timings[i].samples > 0) set_timing(report_.trials[trials[i]].measurement, raced->timings[i]);
         report_.ties.clear();
         for (const size_t tie : raced->ties) report_.ties.push_back(trials[tie]);
-        settle();
+        settle_ties(report_, space_.search, search_.history(), indices_);
         return store_race(trials, raced->timings, began);
     }
 
@@ -285,27 +252,6 @@ private:
         return {};
     }
 
-    // Among ties the one whose neighbours are fast too wins: it is the likelier to stay fast on another day and a similar problem.
-    void settle() {
-        double lowest = std::numeric_limits<double>::max();
-        size_t winner = report_.ties[0];
-        for (const size_t tie : report_.ties) {
-            double sum = report_.trials[tie].measurement.median_us;
-            int count = 1;
-            for (const uint32_t neighbour : space_.search.neighbours(indices_[tie], Neighbourhood::step))
-                if (const auto cost = search_.history().cost(neighbour); cost && *cost < failed_cost) {
-                    sum += *cost;
-                    ++count;
-                }
-            if (sum / count >= lowest) continue;
-            lowest = sum / count;
-            winner = tie;
-        }
-        std::erase(report_.ties, winner);
-        report_.ties.insert(report_.ties.begin(), winner);
-        report_.best = winner;
-    }
-
     const TuneOptions& options_;
     Store& store_;
     TuningSpace space_;
@@ -318,20 +264,6 @@ private:
     const Clock::time_point start_ = Clock::now();
     bool cold_ = false;
 };
-
-void summarize_trials(TuneReport& report) {
-    std::vector<double> times;
-    for (size_t i = 0; i < report.trials.size(); ++i) {
-        const Measurement& measurement = report.trials[i].measurement;
-        ++report.outcomes[name(measurement.outcome)];
-        if (measurement.outcome != Outcome::correct) continue;
-        times.push_back(measurement.median_us);
-        if (!report.worst || measurement.median_us > report.trials[*report.worst].measurement.median_us) report.worst = i;
-    }
-    if (times.empty()) return;
-    std::ranges::sort(times);
-    report.median_us = times[times.size() / 2];
-}
 
 }  // namespace
 

@@ -1,0 +1,84 @@
+// Finalists, ties, totals and progress of a tuning run.
+#include "tuner/tune_report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace tilewright {
+
+std::vector<size_t> finalists_of(const TuneReport& report, size_t limit) {
+    const double slowest = 1.1 * report.trials[*report.best].measurement.median_us;
+    std::vector<size_t> finalists;
+    for (size_t i = 0; i < report.trials.size(); ++i)
+        if (report.trials[i].measurement.outcome == Outcome::correct) finalists.push_back(i);
+    std::ranges::stable_sort(finalists, {}, [&](size_t i) { return report.trials[i].measurement.median_us; });
+    // Two at least: only a race replaces the winner of an earlier run's race.
+    while (finalists.size() > 2 && report.trials[finalists.back()].measurement.median_us > slowest) finalists.pop_back();
+    finalists.resize(std::min(finalists.size(), limit));
+    return finalists;
+}
+
+void set_timing(Measurement& measurement, const Timing& timing) {
+    measurement.median_us = timing.median_us;
+    measurement.p20_us = timing.p20_us;
+    measurement.p80_us = timing.p80_us;
+    measurement.samples = timing.samples;
+}
+
+std::string host_name() {
+    char name[256] = "";
+    return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+void settle_ties(TuneReport& report, const SearchSpace& space, const SearchHistory& history, const std::vector<uint32_t>& indices) {
+    double lowest = std::numeric_limits<double>::max();
+    size_t winner = report.ties[0];
+    for (const size_t tie : report.ties) {
+        double sum = report.trials[tie].measurement.median_us;
+        int count = 1;
+        for (const uint32_t neighbour : space.neighbours(indices[tie], Neighbourhood::step))
+            if (const auto cost = history.cost(neighbour); cost && *cost < failed_cost) {
+                sum += *cost;
+                ++count;
+            }
+        if (sum / count >= lowest) continue;
+        lowest = sum / count;
+        winner = tie;
+    }
+    std::erase(report.ties, winner);
+    report.ties.insert(report.ties.begin(), winner);
+    report.best = winner;
+}
+
+void summarize_trials(TuneReport& report) {
+    std::vector<double> times;
+    for (size_t i = 0; i < report.trials.size(); ++i) {
+        const Measurement& measurement = report.trials[i].measurement;
+        ++report.outcomes[name(measurement.outcome)];
+        if (measurement.outcome != Outcome::correct) continue;
+        times.push_back(measurement.median_us);
+        if (!report.worst || measurement.median_us > report.trials[*report.worst].measurement.median_us) report.worst = i;
+    }
+    if (times.empty()) return;
+    std::ranges::sort(times);
+    report.median_us = times[times.size() / 2];
+}
+
+TuneProgress progress_of(const TuneReport& report, const TuneOptions& options, double seconds, bool racing) {
+    TuneProgress progress;
+    progress.done = static_cast<int64_t>(report.trials.size());
+    progress.total = options.budget_evaluations > 0 ? std::min(options.budget_evaluations, report.legal) : options.budget_seconds > 0 ? 0 : report.legal;
+    progress.seconds = seconds;
+    const auto mine = static_cast<double>(progress.done - report.resumed);
+    progress.seconds_left = std::numeric_limits<double>::infinity();
+    if (progress.total > 0 && mine > 0) progress.seconds_left = progress.seconds / mine * static_cast<double>(progress.total - progress.done);
+    if (options.budget_seconds > 0) progress.seconds_left = std::min(progress.seconds_left, std::max(0.0, options.budget_seconds - progress.seconds));
+    if (!report.trials.empty()) progress.last = &report.trials.back();
+    if (report.best) progress.best = &report.trials[*report.best];
+    progress.racing = racing;
+    return progress;
+}
+
+}  // namespace tilewright
