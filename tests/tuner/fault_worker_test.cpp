@@ -72,6 +72,13 @@ WorkerReply handle(const WorkerRequest& request, const std::string& mode) {
             break;
         case exits:
             std::exit(3);
+        case first_good:  // takes one worker with it, not the second
+            if (const std::string mark = std::filesystem::temp_directory_path() / ("tilewright_crashed_once_" + std::to_string(getppid()));
+                mode == "all" && !std::filesystem::remove(mark)) {
+                std::ofstream(mark).put('x');
+                raise(SIGABRT);
+            }
+            break;
         default:
             break;
     }
