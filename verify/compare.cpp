@@ -18,7 +18,7 @@ bool same_special(double x, double r) { return std::isnan(r) ? std::isnan(x) : x
 
 }  // namespace
 
-Comparison compare(std::span<const double> result, std::span<const double> reference, std::span<const double> naive, const std::string& what) {
+Comparison compare(std::span<const double> result, std::span<const double> reference, std::span<const double> naive, const std::string& what, double terms) {
     Comparison c;
     double largest = 0, difference_squares = 0, reference_squares = 0;
     for (size_t i = 0; i < reference.size(); ++i) {
@@ -39,7 +39,7 @@ Comparison compare(std::span<const double> result, std::span<const double> refer
         difference_squares += error * error;
         reference_squares += r * r;
     }
-    c.bound = 2 * c.naive_error + 1e-6 * largest;
+    c.bound = 2 * c.naive_error + 1e-6 * std::max(largest, terms);
     c.relative_error = reference_squares > 0 ? std::sqrt(difference_squares / reference_squares) : difference_squares > 0 ? INFINITY : 0;
     if (c.passed && c.error > c.bound) {
         char reason[96];

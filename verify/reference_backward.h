@@ -1,4 +1,4 @@
-// The gradients of attention, in plain float64 loops.
+// The gradients of attention, in plain loops.
 #pragma once
 #include <vector>
 
@@ -19,11 +19,15 @@ struct Gradients {
     std::vector<double> value;  // [batch][heads_kv][seq_kv][head_dim_v], likewise
     std::vector<double> bias;   // [batch][heads_q][seq_q][seq_kv] before any reduction over broadcast dimensions; empty without a bias
     std::vector<double> sink;   // [heads_q], summed over batch and queries; empty without a sink
+    double largest_term = 0;    // finite; of what query and key sum up, with P * dP and P * D apart, which may cancel
 };
 
 // With D = dot(dO, O) - dLSE and dP = dO V^T: dS = P (dP - D), dV = P^T dO, dBias = dS, dSink = -p_sink D, and dQ and dK
 // through the softcap and the scale. Hidden keys are never read; a row that sees no key contributes zero. `threads` share
 // the KV heads; 0: one a processor.
 Gradients reference_backward(const AttentionInputs& inputs, const OutputGradients& gradients, int threads = 0);
+// The same as a straightforward implementation would: in float32, with P, dS and O rounded to the element type before the products
+// that take them, and the gradients of query, key and value after.
+Gradients naive_backward(const AttentionInputs& inputs, const OutputGradients& gradients, int threads = 0);
 
 }  // namespace tilewright
