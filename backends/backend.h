@@ -64,6 +64,8 @@ public:
     virtual Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void* stream) = 0;
     // Likewise for attention_decode; the units are the caller's (decode_plan.h).
     virtual Status launch(Kernel&, const kernel::DecodeParameters&, void*) { return {StatusCode::unsupported, info().id + " has no decoding"}; }
+    // Likewise for the kernels of the backward, of which each is a launch of its own.
+    virtual Status launch(Kernel&, const kernel::BackwardParameters&, void*) { return {StatusCode::unsupported, info().id + " has no backward"}; }
     virtual Status synchronize() = 0;
     // Times `launches` calls of `launch` one by one, each after `before` (not timed), in microseconds on the device's own clock.
     virtual Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) = 0;

@@ -13,4 +13,10 @@ const char* name(KernelKind kind) {
     return "unknown";
 }
 
+std::vector<KernelKind> backward_kernels(const Problem& problem) {
+    std::vector<KernelKind> kinds{KernelKind::attention_backward_prologue, KernelKind::attention_backward_keys, KernelKind::attention_backward_queries};
+    if (problem.sink) kinds.push_back(KernelKind::attention_backward_sink);
+    return kinds;
+}
+
 }  // namespace tilewright

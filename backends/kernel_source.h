@@ -1,6 +1,7 @@
 // From (kernel, problem, config, architecture) to the text that a compiler gets.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "backends/arch.h"
 #include "tilewright/config.h"
@@ -15,6 +16,11 @@ enum class KernelKind {
 #undef TILEWRIGHT_KERNEL
 };
 const char* name(KernelKind kind);  // also the entry point
+// One of those that together make a backward: they take BackwardParameters.
+constexpr bool is_backward(KernelKind kind) {
+    return kind == KernelKind::attention_backward_prologue || kind == KernelKind::attention_backward_keys || kind == KernelKind::attention_backward_queries ||
+           kind == KernelKind::attention_backward_sink;
+}
 
 // All that a compiled kernel is specialised for.
 struct KernelSpec {
@@ -25,6 +31,9 @@ struct KernelSpec {
     bool rescaled = false;  // the scale is not positive
     bool paged = false;     // attention_decode: keys and values lie in pages
 };
+
+// The kernels of a backward, in the order of their launches.
+std::vector<KernelKind> backward_kernels(const Problem& problem);
 
 struct KernelSource {
     std::string text;   // self-contained: all of kernels/ that it needs is in it

@@ -32,4 +32,14 @@ void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& p) {
     p.section_heads = static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
 }
 
+void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backward) {
+    kernel::ForwardParameters& p = backward.forward;
+    int64_t rows = backward.padded_queries, block = kernel::backward_query_block, heads = int64_t{p.batch} * p.heads_q;
+    if (spec.kind == KernelKind::attention_backward_keys) rows = p.seq_kv, block = spec.config.block_kv, heads = int64_t{p.batch} * p.heads_kv;
+    if (spec.kind == KernelKind::attention_backward_queries) rows = p.seq_q, block = spec.config.block_q;
+    if (spec.kind == KernelKind::attention_backward_sink) rows = block, heads = p.heads_q;
+    p.tiles = static_cast<int>(heads * ((rows + block - 1) / block));
+    p.section_heads = static_cast<int>(std::max<int64_t>(1, heads));
+}
+
 }  // namespace tilewright

@@ -14,5 +14,7 @@ float default_scale(const Problem& problem);
 
 // tiles and section_heads, from the sizes in `parameters` and the config. tiles_dealt stays the device's to set.
 void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& parameters);
+// The same for one of the backward's kernels: tiles of keys, of queries, of padded queries, or heads.
+void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& parameters);
 
 }  // namespace tilewright

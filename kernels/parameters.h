@@ -50,6 +50,23 @@ struct DecodeParameters {
     unsigned* arrived;  // parts that are done, of every item, [batch * lines]; zero before and after every launch
 };
 
+// Workspaces of the backward hold whole blocks of so many queries; tiles of queries divide it.
+constexpr int backward_query_block = 128;
+constexpr long long backward_padded(long long seq_q) { return (seq_q + backward_query_block - 1) / backward_query_block * backward_query_block; }
+
+struct BackwardParameters {
+    ForwardParameters forward;  // the call that is differentiated: `out` and `lse` are its results and only read here
+    const void* out_gradient;
+    const float* lse_gradient;  // [batch][heads_q][seq_q], contiguous; null: zero
+    void *query_gradient, *key_gradient, *value_gradient;
+    float* sink_gradient;  // [heads_q]; written by kernels specialised for a sink
+    Strides out_gradient_strides, query_gradient_strides, key_gradient_strides, value_gradient_strides;
+    // Workspaces, [batch][heads_q][padded_queries], written by the prologue.
+    float* log_sums;  // lse; infinite where it would be minus infinity and past the end, so that every probability is 0
+    float* deltas;    // dot(out_gradient, out) - lse_gradient
+    int padded_queries;  // backward_padded(seq_q)
+};
+
 template <class Pointer>
 TILEWRIGHT_DEVICE Pointer row_of(Pointer base, const Strides& strides, int batch, int head, int row) {
     return base + (batch * strides.batch + head * strides.head + row * strides.row);

@@ -27,4 +27,22 @@ constexpr long long cpu_decode_scratch_bytes(int head_dim, int block_q, int vect
     return 4LL * block_q * round_up(head_dim, vector_floats);
 }
 
+// The backward's operands: the tile's rows, and of each tile of columns both the rows as they are and turned. Offsets in bytes.
+struct CpuBackwardScratch {
+    long long row_scored, row_carried, scored, scored_turned, carried, carried_turned, bytes;
+};
+constexpr CpuBackwardScratch cpu_backward_scratch(int head_dim, int head_dim_v, int rows, int columns, int vector_floats) {
+    CpuBackwardScratch s{};
+    auto place = [&](int members, int depth) {
+        long long at = s.bytes;
+        s.bytes += round_up(members * depth * 4, 64);
+        return at;
+    };
+    int width = round_up(head_dim, vector_floats), width_v = round_up(head_dim_v, vector_floats);
+    s.row_scored = place(rows, head_dim), s.row_carried = place(rows, head_dim_v);
+    s.scored = place(columns, width), s.scored_turned = place(columns, head_dim);
+    s.carried = place(columns, width_v), s.carried_turned = place(columns, head_dim_v);
+    return s;
+}
+
 }  // namespace tilewright::kernel

@@ -117,6 +117,13 @@ public:
         std::lock_guard one_at_a_time(launch_);
         return run(cpu_kernel, parameters.forward, &parameters);
     }
+    Status launch(Kernel& kernel, const kernel::BackwardParameters& given, void*) override {
+        auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
+        kernel::BackwardParameters parameters = given;
+        fill_work_order(cpu_kernel.spec, parameters);
+        std::lock_guard one_at_a_time(launch_);
+        return run(cpu_kernel, parameters.forward, &parameters);
+    }
     Status synchronize() override { return {}; }
 
     Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) override {

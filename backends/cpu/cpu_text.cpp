@@ -1,6 +1,7 @@
 // The CPU's part of a kernel's text.
 #include "backends/cpu/cpu_features.h"
 #include "backends/family_text.h"
+#include "kernels/parameters.h"
 #include "kernels/resources_cpu.h"
 
 namespace tilewright {
@@ -29,6 +30,22 @@ Result<FamilyText> decode_text(const KernelSpec& spec, int vector_floats) {
     return text;
 }
 
+Result<FamilyText> backward_text(const KernelSpec& spec, int vector_floats) {
+    const Config& config = spec.config;
+    if (spec.problem.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
+    if (config.dot16) return Status(StatusCode::unsupported, "dot16 is 1; the backward multiplies floats: it must be 0");
+    if (config.block_q % vector_floats) return refuse_multiple("block_q", config.block_q, vector_floats);
+    if (kernel::backward_query_block % config.block_q)
+        return Status(StatusCode::unsupported, "block_q is " + std::to_string(config.block_q) + "; the backward's must divide " + std::to_string(kernel::backward_query_block));
+    FamilyText text;
+    text.header = "arch/cpu_backward.h";
+    text.type = "CpuBackward<Config>";
+    bool over_keys = spec.kind == KernelKind::attention_backward_keys;
+    int rows = over_keys ? config.block_kv : config.block_q, columns = over_keys ? config.block_q : config.block_kv;
+    text.shared_bytes = kernel::cpu_backward_scratch(static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v), rows, columns, vector_floats).bytes;
+    return text;
+}
+
 }  // namespace
 
 Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch&) {
@@ -49,6 +66,8 @@ Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch&) {
     FamilyText text;
     if (spec.kind == KernelKind::attention_decode) {
         TILEWRIGHT_ASSIGN_OR_RETURN(text, decode_text(spec, features.vector_floats));
+    } else if (is_backward(spec.kind)) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(text, backward_text(spec, features.vector_floats));
     } else {
         text.header = "arch/cpu.h";
         text.type = "Cpu<Config>";

@@ -1,0 +1,190 @@
+// The CPU, backward: one thread owns a whole tile; 16-bit elements become floats when they are copied to scratch.
+#pragma once
+#include "../backward_tile.h"
+#include "cpu.h"
+
+namespace tilewright::kernel {
+namespace cpu {
+
+// `depth` floats of each of `members` rows or columns, in scratch.
+template <int depth, int members, class Tile>
+struct BackwardOperand {
+    const float *straight, *turned;  // [members][round_up(depth, lanes)], [depth][members]; rows need no turned one
+    const Tile* tile;
+    BackwardStep step;
+    bool finite;  // otherwise 0 * infinity must be kept from rows that the column is hidden from
+};
+
+struct NoFragment {};
+
+}  // namespace cpu
+
+template <class Config_>
+struct CpuBackward : cpu::Lane {
+    using Config = Config_;
+    using Element = typename Config::Element;
+    using Tile = BackwardTile<Config>;
+    static constexpr bool over_keys = Config::over_keys;
+    static constexpr int rows = Tile::block_rows, columns = Tile::block_columns;
+    static constexpr int scored_depth = Config::head_dim, carried_depth = Config::head_dim_v;
+    static constexpr int scored_width = round_up(scored_depth, cpu::lanes), carried_width = round_up(carried_depth, cpu::lanes);
+    static constexpr CpuBackwardScratch scratch = cpu_backward_scratch(scored_depth, carried_depth, rows, columns, cpu::lanes);
+    static_assert(columns % cpu::lanes == 0, "tiles of columns must be multiples of the vector width");
+
+    struct Arguments {
+        BackwardParameters parameters;
+    };
+    using Scores = cpu::Accumulator<Element, rows, columns, columns>;
+    using ScoredGradient = cpu::Accumulator<Element, rows, scored_width, scored_depth>;
+    using CarriedGradient = cpu::Accumulator<Element, rows, carried_width, carried_depth>;
+    using Rounded = cpu::InPlace<Scores>;
+    using Slopes = typename cpu::Choose<Config::softcap, Scores, cpu::NoFragment>::type;
+    template <int depth> using Operand = cpu::BackwardOperand<depth, columns, Tile>;
+
+    // What the prologue wrote of the queries, which are columns or rows.
+    struct Statistics {
+        const float* x;
+        TILEWRIGHT_DEVICE cpu::Vector at(int r, int c) const {
+            if constexpr (over_keys) return *(const cpu::Vector*)(x + c * cpu::lanes);
+            else return cpu::broadcast(x[r]);
+        }
+    };
+
+    template <int depth>
+    static TILEWRIGHT_DEVICE void start_scores(Scores& scores, const float* row_operand, const Operand<depth>& column_operand) {
+        cpu::multiply<rows, columns, depth, false>(scores.d, row_operand, column_operand.turned);
+    }
+    template <class Gradient, int depth>
+    static TILEWRIGHT_DEVICE void start_gradient(Gradient& gradient, const Rounded& left, const Operand<depth>& operand) {
+        if (operand.finite || !operand.tile->needs_mask(operand.step)) cpu::multiply<rows, round_up(depth, cpu::lanes), columns, true>(gradient.d, left.left, operand.straight);
+        else multiply_paired(gradient, left, operand);
+    }
+    template <int pending, class Fragment> static TILEWRIGHT_DEVICE void finish(Fragment&) {}
+
+    // Row by row, with the columns that are hidden from the row set to zero. Rare, so simple; the same sums in the same order.
+    template <class Gradient, int depth>
+    static __attribute__((noinline)) void multiply_paired(Gradient& gradient, const Rounded& left, const Operand<depth>& operand) {
+        constexpr int width = round_up(depth, cpu::lanes);
+        alignas(64) float paired[columns * width];
+        for (int r = 0; r < rows; ++r) {
+            int begin = operand.tile->paired_begin(r) - operand.step.first, end = operand.tile->paired_end(r) - operand.step.first;
+            for (int k = 0; k < columns; ++k)
+                for (int c = 0; c < width; ++c) paired[k * width + c] = k >= begin && k < end ? operand.straight[k * width + c] : 0;
+            cpu::multiply<1, width, columns, true>(gradient.d + r * width, left.left + r * columns, paired);
+        }
+    }
+
+    // Copies tiles into scratch as the products want them, when they are asked for.
+    struct Pipeline {
+        const BackwardParameters& p;
+        char* scratch_bytes;
+        const Tile& tile;
+
+        TILEWRIGHT_DEVICE float* space(long long offset) const { return (float*)(scratch_bytes + offset); }
+        TILEWRIGHT_DEVICE long long statistics_of(const BackwardStep& step) const {
+            int head = over_keys ? step.head : tile.head;
+            return ((long long)tile.batch * p.forward.heads_q + head) * p.padded_queries + (over_keys ? step.first : tile.first_row);
+        }
+        const float* row_scored() const {
+            float* to = space(scratch.row_scored);
+            if constexpr (over_keys) copy_rows<scored_depth>(to, p.forward.key, p.forward.key_strides);
+            else copy_rows<scored_depth>(to, p.forward.query, p.forward.query_strides);
+            return to;
+        }
+        const float* row_carried() const {
+            float* to = space(scratch.row_carried);
+            if constexpr (over_keys) copy_rows<carried_depth>(to, p.forward.value, p.forward.value_strides);
+            else copy_rows<carried_depth>(to, p.out_gradient, p.out_gradient_strides);
+            return to;
+        }
+        Operand<scored_depth> scored(const BackwardStep& step) const {
+            if constexpr (over_keys) return copy_columns<scored_depth>(scratch.scored, scratch.scored_turned, step, p.forward.query, p.forward.query_strides);
+            else return copy_columns<scored_depth>(scratch.scored, scratch.scored_turned, step, p.forward.key, p.forward.key_strides);
+        }
+        Operand<carried_depth> carried(const BackwardStep& step) const {
+            if constexpr (over_keys) return copy_columns<carried_depth>(scratch.carried, scratch.carried_turned, step, p.out_gradient, p.out_gradient_strides);
+            else return copy_columns<carried_depth>(scratch.carried, scratch.carried_turned, step, p.forward.value, p.forward.value_strides);
+        }
+        TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep& step) const { return {p.log_sums + statistics_of(step)}; }
+        TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep& step) const { return {p.deltas + statistics_of(step)}; }
+        void release_rows() const {}
+        void release_scored() const {}
+        void release_carried() const {}
+
+        // [rows][depth]; zeros past the end.
+        template <int depth>
+        void copy_rows(float* to, const void* base, const Strides& strides) const {
+            for (int r = 0; r < rows; ++r) {
+                const Element* from = tile.inside(r) ? row_of((const Element*)base, strides, tile.batch, tile.head, tile.first_row + r) : nullptr;
+                int c = 0;
+                for (; c + cpu::lanes <= depth; c += cpu::lanes) *(cpu::Vector*)(to + r * depth + c) = cpu::load(from, c, depth);
+                for (; c < depth; ++c) to[r * depth + c] = from ? cpu::to_float(from[c]) : 0;
+            }
+        }
+        template <int depth>
+        Operand<depth> copy_columns(long long straight, long long turned, const BackwardStep& step, const void* base, const Strides& strides) const {
+            constexpr int width = round_up(depth, cpu::lanes), lanes = cpu::lanes;
+            float *to = space(straight), *to_turned = space(turned);
+            cpu::Vector zeros{};  // 0 * x is NaN where x is not finite
+            for (int first = 0; first < columns; first += lanes)
+                for (int c = 0; c < width; c += lanes) {
+                    cpu::Vector x[lanes];
+                    TILEWRIGHT_REGISTERS for (int i = 0; i < lanes; ++i) {
+                        int column = step.first + first + i;
+                        x[i] = cpu::load(column < tile.columns ? row_of((const Element*)base, strides, tile.batch, step.head, column) : nullptr, c, depth);
+                        zeros += 0 * x[i];
+                        *(cpu::Vector*)(to + (first + i) * width + c) = x[i];
+                    }
+                    cpu::turn(x);
+                    int count = min_of(lanes, depth - c);
+                    if (count == lanes) {
+                        TILEWRIGHT_REGISTERS for (int i = 0; i < lanes; ++i) *(cpu::Vector*)(to_turned + (c + i) * columns + first) = x[i];
+                    } else {
+                        for (int i = 0; i < count; ++i) *(cpu::Vector*)(to_turned + (c + i) * columns + first) = x[i];
+                    }
+                }
+            return {to, to_turned, &tile, step, cpu::Lane::row_sum(zeros) == 0};
+        }
+    };
+
+    // Threads draw tiles until none is left.
+    template <class Body>
+    static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* scratch_bytes, Body&& body) {
+        deal(arguments, [&](int i) {
+            Tile tile = backward_tile_at<Config>(arguments.parameters.forward, i);
+            Pipeline pipeline{arguments.parameters, scratch_bytes, tile};
+            body(tile, pipeline);
+        });
+    }
+    // The prologue's tiles are blocks of padded queries of one head; the sinks' are heads.
+    template <class Body>
+    static TILEWRIGHT_DEVICE void for_each_query(const Arguments& arguments, Body&& body) {
+        const BackwardParameters& p = arguments.parameters;
+        int blocks = p.padded_queries / backward_query_block, heads = p.forward.heads_q;
+        deal(arguments, [&](int i) {
+            int first = i % blocks * backward_query_block;
+            for (int query = first; query < first + backward_query_block; ++query) body(i / blocks / heads, i / blocks % heads, query);
+        });
+    }
+    template <class Body>
+    static TILEWRIGHT_DEVICE void for_each_head(const Arguments& arguments, Body&& body) { deal(arguments, body); }
+
+    static constexpr int columns_at_once = cpu::lanes;
+    static TILEWRIGHT_DEVICE bool leads_row() { return true; }
+    static TILEWRIGHT_DEVICE cpu::Vector values_at(const float* from) { return *(const cpu::Vector*)from; }
+    template <int count>
+    static TILEWRIGHT_DEVICE float dot(const Element* a, const Element* b) {
+        cpu::Vector sum{};
+        for (int c = 0; c < count; c += cpu::lanes) sum += cpu::load(a, c, count) * cpu::load(b, c, count);
+        return row_sum(sum);
+    }
+
+private:
+    template <class Body>
+    static TILEWRIGHT_DEVICE void deal(const Arguments& arguments, Body&& body) {
+        const ForwardParameters& p = arguments.parameters.forward;
+        for (int i; (i = __atomic_fetch_add(p.tiles_dealt, 1u, __ATOMIC_RELAXED)) < p.tiles;) body(i);
+    }
+};
+
+}  // namespace tilewright::kernel

@@ -1,0 +1,112 @@
+// Exact attention, backward. With P = exp(S - lse), recomputed from the forward's log-sums, and D = rowsum(dO * O) - dLSE:
+//   dV = P^T dO,   dP = dO V^T,   dS = P * (dP - D),   dK = scale dS^T Q,   dQ = scale dS K.
+// A pass over keys gives dK and dV, a pass over queries dQ. They are one text, whose scores have the owned tile's members as
+// rows: P and dS (or their transposes) are left operands without being turned. No sum depends on the order of tiles.
+#pragma once
+#include "backward_tile.h"
+#include "variants.h"
+
+namespace tilewright::kernel {
+
+// Columns of both a tile and the statistics are vectors or floats; a row's position or a column's is the query's or the key's.
+template <class Arch, class Fragment, class Statistics, class Slopes>
+TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes, const BackwardParameters& p, const BackwardTile<typename Arch::Config>& tile,
+                                               const BackwardStep& step, const Statistics& log_sums) {
+    using Config = typename Arch::Config;
+    using Value = typename Arch::Value;
+    constexpr bool over_keys = Config::over_keys;
+    const ForwardParameters& forward = p.forward;
+    float alibi = Config::alibi ? forward.slope[over_keys ? step.head : tile.head] : 0;
+    TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r)
+        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
+            Value score = scores.at(r, c) * forward.scale;
+            if constexpr (Config::softcap) {
+                Value bent = tanh<Arch>(Value(score * (1.0f / forward.softcap)));
+                slopes.at(r, c) = 1.0f - bent * bent;
+                score = bent * forward.softcap;
+            }
+            if constexpr (Config::alibi) score -= Arch::to_float(Arch::distance(scores.column(c) + step.first, tile.first_row + scores.row(r) + tile.offset)) * alibi;
+            // A log-sum was rounded: no probability may be above 1 for that.
+            scores.at(r, c) = Arch::exp2(Arch::min((score - log_sums.at(r, c)) * log2_of_e, Arch::broadcast(0.0f)));
+        }
+}
+
+template <class Arch, class Fragment>
+TILEWRIGHT_DEVICE void clear_hidden(Fragment& x, const BackwardTile<typename Arch::Config>& tile, const BackwardStep& step) {
+    TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
+        int row = x.row(r), begin = tile.paired_begin(row) - step.first, end = tile.paired_end(row) - step.first;
+        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
+            auto column = x.column(c);
+            x.at(r, c) = Arch::select((column >= begin) & (column < end), x.at(r, c), Arch::broadcast(0.0f));
+        }
+    }
+}
+
+struct NoSlopes {};
+
+template <class Arch>
+TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, char* shared) {
+    using Config = typename Arch::Config;
+    using Tile = BackwardTile<Config>;
+    using Element = typename Config::Element;
+    using Scores = typename Arch::Scores;
+    constexpr bool over_keys = Config::over_keys;
+    const BackwardParameters& p = arguments.parameters;
+
+    Arch::for_each_tile(arguments, shared, [&](const Tile& tile, typename Arch::Pipeline& pipeline) {
+        Scores scores, changes;                // S, then P; dP, then dS (or their transposes)
+        typename Arch::Slopes slopes;          // d score / d (scale * dot), where a softcap makes it differ from 1
+        typename Arch::Rounded left_p, left_ds;
+        typename Arch::ScoredGradient scored_gradient;    // dK or dQ
+        typename Arch::CarriedGradient carried_gradient;  // dV
+        scored_gradient.clear();
+        if constexpr (over_keys) carried_gradient.clear();
+
+        // Of the rows, "scored" is K or Q, whose product with the columns' Q or K is S; "carried" is V or dO, whose product
+        // with the columns' dO or V is dP.
+        auto row_scored = pipeline.row_scored();
+        auto row_carried = pipeline.row_carried();
+        for (BackwardStep step = tile.first_step(); step.left > 0; step = tile.next(step)) {
+            auto scored = pipeline.scored(step);
+            Arch::start_scores(scores, row_scored, scored);
+            auto carried = pipeline.carried(step);
+            Arch::start_scores(changes, row_carried, carried);
+            Arch::template finish<1>(scores);
+            recompute_probabilities<Arch>(scores, slopes, p, tile, step, pipeline.log_sums(step));
+            Arch::template finish<0>(changes);
+            auto deltas = pipeline.deltas(step);
+            TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r)
+                TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) {
+                    changes.at(r, c) = scores.at(r, c) * (changes.at(r, c) - deltas.at(r, c));
+                    if constexpr (Config::softcap) changes.at(r, c) *= slopes.at(r, c);
+                }
+            if (tile.needs_mask(step)) clear_hidden<Arch>(scores, tile, step), clear_hidden<Arch>(changes, tile, step);
+            if constexpr (over_keys) left_p.assign(scores), Arch::start_gradient(carried_gradient, left_p, carried);
+            left_ds.assign(changes);
+            Arch::start_gradient(scored_gradient, left_ds, scored);
+            Arch::template finish<0>(carried_gradient), Arch::template finish<0>(scored_gradient);
+            pipeline.release_carried(), pipeline.release_scored();
+        }
+        pipeline.release_rows();
+
+        void* gradient = over_keys ? p.key_gradient : p.query_gradient;
+        const Strides& strides = over_keys ? p.key_gradient_strides : p.query_gradient_strides;
+        TILEWRIGHT_UNROLL for (int r = 0; r < Arch::ScoredGradient::rows; ++r) {
+            int row = scored_gradient.row(r);
+            scored_gradient.store_row(r, p.forward.scale, row_of((Element*)gradient, strides, tile.batch, tile.head, tile.first_row + row), tile.inside(row));
+        }
+        if constexpr (over_keys)
+            TILEWRIGHT_UNROLL for (int r = 0; r < Arch::CarriedGradient::rows; ++r) {
+                int row = carried_gradient.row(r);
+                Element* to = row_of((Element*)p.value_gradient, p.value_gradient_strides, tile.batch, tile.head, tile.first_row + row);
+                carried_gradient.store_row(r, 1, to, tile.inside(row));
+            }
+    });
+}
+
+template <class Arch>
+TILEWRIGHT_DEVICE void attention_backward_keys(const typename Arch::Arguments& arguments, char* shared) { backward_pass<Arch>(arguments, shared); }
+template <class Arch>
+TILEWRIGHT_DEVICE void attention_backward_queries(const typename Arch::Arguments& arguments, char* shared) { backward_pass<Arch>(arguments, shared); }
+
+}  // namespace tilewright::kernel

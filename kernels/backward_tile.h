@@ -1,0 +1,73 @@
+// How the backward is cut into tiles: a pass owns a tile of ROWS and walks over tiles of COLUMNS.
+// Over keys: rows are keys, columns the queries that see them, of all query heads that share the keys.
+// Over queries: rows are queries, columns the keys that they see.
+#pragma once
+#include "tile/tile.h"
+
+namespace tilewright::kernel {
+
+// One tile of columns of one head.
+struct BackwardStep {
+    int head, first;  // its head and its first column
+    int left;         // steps to go, this one included
+};
+
+template <class Config>
+struct BackwardTile {
+    static constexpr bool over_keys = Config::over_keys;
+    static constexpr int block_rows = over_keys ? Config::block_kv : Config::block_q, block_columns = over_keys ? Config::block_q : Config::block_kv;
+    int batch, head;            // of the rows
+    int first_row, rows;        // `rows`: of the whole sequence, as is `columns`
+    int columns, group;         // `group`: query heads that share a KV head
+    int before, after, offset;  // row r is aligned with column r + offset and is paired with so many columns on either side of it
+    int first_column, steps;
+    int whole_begin, whole_end;  // columns that every row is paired with
+
+    TILEWRIGHT_DEVICE bool inside(int row) const { return first_row + row < rows; }
+    // The tile's row `row` is paired with the columns [paired_begin, paired_end): a query sees the key.
+    TILEWRIGHT_DEVICE int paired_begin(int row) const {
+        if constexpr (Config::mask == Mask::none || (Config::mask == Mask::causal && !over_keys)) return 0;
+        else return max_of(0, first_row + row + offset - before);
+    }
+    TILEWRIGHT_DEVICE int paired_end(int row) const {
+        if constexpr (Config::mask == Mask::none || (Config::mask == Mask::causal && over_keys)) return columns;
+        else return min_of(columns, first_row + row + offset + 1 + after);
+    }
+    TILEWRIGHT_DEVICE bool needs_mask(const BackwardStep& step) const { return step.first < whole_begin || step.first + block_columns > whole_end; }
+
+    TILEWRIGHT_DEVICE int steps_of_head() const { return over_keys ? steps / group : steps; }
+    TILEWRIGHT_DEVICE BackwardStep first_step() const { return {over_keys ? head * group : head / group, first_column, steps}; }
+    TILEWRIGHT_DEVICE BackwardStep next(BackwardStep step) const {
+        --step.left, step.first += block_columns;
+        if (over_keys && step.left % steps_of_head() == 0) step.first = first_column, ++step.head;
+        return step;
+    }
+    TILEWRIGHT_DEVICE void count_steps() {
+        int last = min_of(rows - first_row, block_rows) - 1;
+        int begin = paired_begin(0), end = paired_end(last);  // both ends move up with the rows
+        first_column = begin / block_columns * block_columns;
+        steps = end > begin ? (end - first_column + block_columns - 1) / block_columns * (over_keys ? group : 1) : 0;
+        whole_begin = paired_begin(last), whole_end = paired_end(0);
+    }
+};
+
+// The index-th tile, 0 <= index < parameters.tiles. Under a mask the longest walks come first: over keys those of the first
+// keys, over queries those of the last queries.
+template <class Config>
+TILEWRIGHT_DEVICE BackwardTile<Config> backward_tile_at(const ForwardParameters& p, int index) {
+    using Tile = BackwardTile<Config>;
+    constexpr bool over_keys = Config::over_keys;
+    Tile tile;
+    tile.rows = over_keys ? p.seq_kv : p.seq_q, tile.columns = over_keys ? p.seq_q : p.seq_kv;
+    tile.group = p.heads_q / p.heads_kv;
+    tile.before = over_keys ? p.window_right : p.window_left, tile.after = over_keys ? p.window_left : p.window_right;
+    tile.offset = over_keys ? -p.diagonal : p.diagonal;
+    int heads = over_keys ? p.heads_kv : p.heads_q, blocks = (tile.rows + Tile::block_rows - 1) / Tile::block_rows;
+    WorkOrder order(index, blocks, p.batch * heads, p.section_heads);
+    tile.batch = order.head / heads, tile.head = order.head % heads;
+    tile.first_row = (over_keys || Config::mask == Mask::none ? order.block : blocks - 1 - order.block) * Tile::block_rows;
+    tile.count_steps();
+    return tile;
+}
+
+}  // namespace tilewright::kernel
