@@ -30,6 +30,12 @@ const char* buffer_name(const Workload& w, int buffer) {
     if (buffer == w.key.buffer) return "key";
     if (buffer == w.value.buffer) return "value";
     if (buffer == w.bias.buffer) return "bias";
+    if (buffer == w.out_gradient.buffer) return "out_gradient";
+    if (buffer == w.lse_gradient.buffer) return "lse_gradient";
+    if (buffer == w.query_gradient.buffer) return "query_gradient";
+    if (buffer == w.key_gradient.buffer) return "key_gradient";
+    if (buffer == w.value_gradient.buffer) return "value_gradient";
+    if (buffer == w.sink_gradient.buffer) return "sink_gradient";
     return buffer == w.slope.buffer ? "slope" : "sink";
 }
 
@@ -65,6 +71,20 @@ Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w,
         on.buffers_.emplace_back(scores, Free{&device});
         p.scores = static_cast<float*>(scores);
     }
+    if (w.problem.operation != Operation::backward) return on;
+    kernel::BackwardParameters& g = on.backward_;
+    int64_t statistics = w.problem.batch * w.problem.heads_q * kernel::backward_padded(w.problem.seq_q), bytes = 2 * statistics * int64_t(sizeof(float));
+    TILEWRIGHT_ASSIGN_OR_RETURN(void* workspace, device.allocate(bytes));
+    on.buffers_.emplace_back(workspace, Free{&device});
+    TILEWRIGHT_RETURN_IF_ERROR(device.fill(workspace, 0xff, bytes));
+    g.forward = p;
+    g.out_gradient = address(w.out_gradient), g.lse_gradient = static_cast<const float*>(address(w.lse_gradient));
+    g.query_gradient = address(w.query_gradient), g.key_gradient = address(w.key_gradient), g.value_gradient = address(w.value_gradient);
+    g.sink_gradient = static_cast<float*>(address(w.sink_gradient));
+    g.out_gradient_strides = strides_of(w.out_gradient), g.query_gradient_strides = strides_of(w.query_gradient);
+    g.key_gradient_strides = strides_of(w.key_gradient), g.value_gradient_strides = strides_of(w.value_gradient);
+    g.padded_queries = static_cast<int>(kernel::backward_padded(w.problem.seq_q));
+    g.log_sums = static_cast<float*>(workspace), g.deltas = g.log_sums + statistics;
     return on;
 }
 
@@ -81,7 +101,7 @@ Result<std::string> DeviceWorkload::download(Workload& w) const {
         std::vector<unsigned char>& before = w.buffers[i].bytes;
         std::vector<unsigned char> after(before.size());
         TILEWRIGHT_RETURN_IF_ERROR(device_->copy_to_host(after.data(), buffers_[i].get(), int64_t(after.size())));
-        for (const Tensor* output : {&w.out, &w.lse})
+        for (const Tensor* output : w.written())
             if (output->buffer == int(i)) copy_elements(*output, after, before);
         auto [differs, _] = std::ranges::mismatch(after, before);
         if (differs == after.end()) continue;
@@ -97,7 +117,9 @@ Result<std::string> DeviceWorkload::download(Workload& w) const {
 KernelSpec spec_for(const Workload& w, const Config& config, KernelKind kind) {
     KernelSpec spec{kind, w.problem, config};
     spec.aligned = aligned(w.query) && aligned(w.key) && aligned(w.value) && aligned(w.out);
-    spec.rescaled = !(w.scale > 0);
+    for (const Tensor* tensor : {&w.out_gradient, &w.query_gradient, &w.key_gradient, &w.value_gradient})
+        if (tensor->present()) spec.aligned = spec.aligned && aligned(*tensor);
+    spec.rescaled = !is_backward(kind) && !(w.scale > 0);
     return spec;
 }
 

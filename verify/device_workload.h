@@ -20,6 +20,8 @@ public:
 
     // Pointers are the device's; the fields that Device::launch fills in are zero.
     const kernel::ForwardParameters& parameters() const { return parameters_; }
+    // Of a backward problem, with workspaces that hold NaN.
+    const kernel::BackwardParameters& backward_parameters() const { return backward_; }
     // Outputs of `workload` and of the device back to NaN, their guards and gaps to the pattern.
     Status reset_outputs(Workload& workload);
     // Copies the outputs back into `workload`, which must be the one that was uploaded. Gives an empty string or, if any other
@@ -34,8 +36,9 @@ private:
     explicit DeviceWorkload(Device& device) : device_(&device) {}
 
     Device* device_;
-    std::vector<std::unique_ptr<void, Free>> buffers_;  // the workload's, in their order; then the scores, if any
+    std::vector<std::unique_ptr<void, Free>> buffers_;  // the workload's, in their order; then the scores or the workspace, if any
     kernel::ForwardParameters parameters_{};
+    kernel::BackwardParameters backward_{};
 };
 
 // What a kernel for this workload is specialised for.

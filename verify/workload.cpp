@@ -109,11 +109,10 @@ Workload make_workload(const Problem& p, const WorkloadOptions& options) {
         w.key = add(p.heads_kv, p.seq_kv, p.head_dim, false);
         w.value = add(p.heads_kv, p.seq_kv, p.head_dim_v, false);
     }
-    w.out = add(p.heads_q, p.seq_q, p.head_dim_v, true);
-    if (options.lse) {
-        Extent sizes{p.batch, p.heads_q, p.seq_q, 1};
-        w.lse = add_tensor(w, DType::fp32, sizes, {p.heads_q * p.seq_q, p.seq_q, 1, 1}, 0, true);
-    }
+    bool backward = p.operation == Operation::backward;
+    w.out = add(p.heads_q, p.seq_q, p.head_dim_v, !backward);
+    auto per_query = [&](bool output) { return add_tensor(w, DType::fp32, {p.batch, p.heads_q, p.seq_q, 1}, {p.heads_q * p.seq_q, p.seq_q, 1, 1}, 0, output); };
+    if (options.lse || backward) w.lse = per_query(!backward);
     if (p.bias) {
         Extent sizes{p.batch, p.heads_q, p.seq_q, p.seq_kv}, held = sizes;
         for (size_t i = 0; i < 4; ++i)
@@ -123,9 +122,17 @@ Workload make_workload(const Problem& p, const WorkloadOptions& options) {
             if (options.broadcast_bias[i]) strides[i] = 0;
         w.bias = add_tensor(w, p.dtype, sizes, strides, first, false);
     }
-    auto per_head = [&] { return add_tensor(w, DType::fp32, {1, p.heads_q, 1, 1}, {p.heads_q, 1, 1, 1}, 0, false); };
-    if (p.alibi) w.slope = per_head();
-    if (p.sink) w.sink = per_head();
+    auto per_head = [&](bool output) { return add_tensor(w, DType::fp32, {1, p.heads_q, 1, 1}, {p.heads_q, 1, 1, 1}, 0, output); };
+    if (p.alibi) w.slope = per_head(false);
+    if (p.sink) w.sink = per_head(false);
+    if (backward) {
+        w.out_gradient = add(p.heads_q, p.seq_q, p.head_dim_v, false);
+        w.query_gradient = add(p.heads_q, p.seq_q, p.head_dim, true);
+        w.key_gradient = add(p.heads_kv, p.seq_kv, p.head_dim, true);
+        w.value_gradient = add(p.heads_kv, p.seq_kv, p.head_dim_v, true);
+        if (options.lse) w.lse_gradient = per_query(false);
+        if (p.sink) w.sink_gradient = per_head(true);
+    }
 
     fill_normal(w, w.query, options.seed, 1, options.spread);
     fill_normal(w, w.key, options.seed, 2, options.spread);
@@ -138,6 +145,8 @@ Workload make_workload(const Problem& p, const WorkloadOptions& options) {
     }
     for (int64_t h = 0; p.alibi && h < p.heads_q; ++h) w.set(w.slope, 0, h, 0, 0, std::exp2(-8.0 * double(h + 1) / double(p.heads_q)));
     if (p.sink) fill_normal(w, w.sink, options.seed, 5, 1);
+    if (backward) fill_normal(w, w.out_gradient, options.seed, 6, 1);
+    if (w.lse_gradient.present()) fill_normal(w, w.lse_gradient, options.seed, 7, 1);
     w.blank_outputs();
     return w;
 }
@@ -164,9 +173,15 @@ void Workload::fill(const Tensor& tensor, double number) {
                 for (int64_t c = 0; c < columns; ++c) set(tensor, b, h, r, c, number);
 }
 
+std::vector<const Tensor*> Workload::written() const {
+    std::vector<const Tensor*> all{&out, &lse};
+    if (problem.operation == Operation::backward) all = {&query_gradient, &key_gradient, &value_gradient, &sink_gradient};
+    std::erase_if(all, [](const Tensor* tensor) { return !tensor->present(); });
+    return all;
+}
+
 void Workload::blank_outputs() {
-    for (const Tensor* tensor : {&out, &lse}) {
-        if (!tensor->present()) continue;
+    for (const Tensor* tensor : written()) {
         std::ranges::fill(buffers[size_t(tensor->buffer)].bytes, output_fill);
         fill(*tensor, std::numeric_limits<double>::quiet_NaN());
     }
@@ -177,22 +192,21 @@ AttentionInputs Workload::inputs() const {
     return {problem, scale, softcap, view(query), view(key), view(value), view(bias), floats(slope), floats(sink)};
 }
 
-Answer Workload::outputs() const {
-    Answer answer;
-    auto read = [&](const Tensor& tensor, std::vector<double>& to) {
-        auto [batch, heads, rows, columns] = tensor.sizes;
-        std::vector<float> row(static_cast<size_t>(columns));
-        TensorView from = view(tensor);
-        for (int64_t b = 0; b < batch; ++b)
-            for (int64_t h = 0; h < heads; ++h)
-                for (int64_t r = 0; r < rows; ++r) {
-                    load_elements(from.dtype, from.address(b, h, r, 0), from.strides[3], columns, row.data());
-                    to.insert(to.end(), row.begin(), row.end());
-                }
-    };
-    read(out, answer.out);
-    if (lse.present()) read(lse, answer.lse);
-    return answer;
+std::vector<double> Workload::elements(const Tensor& tensor) const {
+    std::vector<double> all;
+    if (!tensor.present()) return all;
+    auto [batch, heads, rows, columns] = tensor.sizes;
+    std::vector<float> row(static_cast<size_t>(columns));
+    TensorView from = view(tensor);
+    for (int64_t b = 0; b < batch; ++b)
+        for (int64_t h = 0; h < heads; ++h)
+            for (int64_t r = 0; r < rows; ++r) {
+                load_elements(from.dtype, from.address(b, h, r, 0), from.strides[3], columns, row.data());
+                all.insert(all.end(), row.begin(), row.end());
+            }
+    return all;
 }
+
+Answer Workload::outputs() const { return {elements(out), elements(lse)}; }
 
 }  // namespace tilewright

@@ -58,6 +58,8 @@ struct Workload {
     Tensor query, key, value, out, bias;
     Tensor lse;          // [batch][heads_q][seq_q][1], float32
     Tensor slope, sink;  // [1][heads_q][1][1], float32
+    // Of backward problems, whose out and lse are inputs. As the tensors they are the gradients of; lse_gradient as lse.
+    Tensor out_gradient, lse_gradient, query_gradient, key_gradient, value_gradient, sink_gradient;
 
     double get(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column) const;
     void set(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column, double number);
@@ -65,13 +67,17 @@ struct Workload {
     // Views into this workload's buffers: valid while it lives and its buffers keep their sizes.
     TensorView view(const Tensor& tensor) const;
     AttentionInputs inputs() const;
-    // Elements of out and lse to NaN, the bytes around them to the pattern.
+    // What a kernel is to write, of those that are present: out and lse, or the gradients.
+    std::vector<const Tensor*> written() const;
+    // Their elements to NaN, the bytes around them to the pattern.
     void blank_outputs();
+    // Every element, in the order of the dimensions.
+    std::vector<double> elements(const Tensor& tensor) const;
     // Every row of out and lse, in the order of all_rows().
     Answer outputs() const;
 };
 
-// The problem must be valid. The data depend on the seed and the logical position alone, not on the layout.
+// The problem must be valid; out and lse of a backward problem are left to the caller. The data depend on the seed and the logical position alone, not on the layout.
 Workload make_workload(const Problem& problem, const WorkloadOptions& options = {});
 
 }  // namespace tilewright
