@@ -5,7 +5,7 @@
 #include "backends/launch.h"
 #include "runtime/attention_state.h"
 #include "runtime/device_class.h"
-#include "runtime/tensor_checks.h"
+#include "runtime/forward_parameters.h"
 
 namespace tilewright {
 
@@ -40,22 +40,11 @@ Status Attention::forward(const Problem& problem, const ForwardTensors& t, void*
         TILEWRIGHT_RETURN_IF_ERROR(check_extent(tensor));
         aligned = aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
     }
-    bool rows = p.batch * p.seq_q > 0;
-    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("bias", t.bias.data, p.bias && rows && p.seq_kv > 0));
-    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("alibi_slope", t.alibi_slope, p.alibi && rows));
-    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("sink", t.sink, p.sink && rows));
-    if (p.softcap && !(t.softcap > 0)) return invalid_argument("softcap is " + std::to_string(t.softcap) + "; it must be positive");
-    if (!rows) return {};
+    TILEWRIGHT_RETURN_IF_ERROR(check_variants(p, t));
+    if (p.batch * p.seq_q == 0) return {};
 
-    float scale = t.scale.value_or(default_scale(p));
-    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, state_->kernel_for(p, aligned, !(scale > 0)));
-    kernel::ForwardParameters parameters = sized_parameters(p, scale, t.softcap);
-    parameters.query = t.query.data, parameters.key = t.key.data, parameters.value = t.value.data, parameters.out = t.out.data, parameters.lse = t.lse;
-    parameters.bias = t.bias.data, parameters.slope = t.alibi_slope, parameters.sink = t.sink;
-    parameters.query_strides = strides_of(tensors[0]), parameters.key_strides = strides_of(tensors[1]);
-    parameters.value_strides = strides_of(tensors[2]), parameters.out_strides = strides_of(tensors[3]);
-    parameters.bias_strides = {t.bias.batch_stride, t.bias.head_stride, t.bias.row_stride};
-    parameters.bias_column_stride = t.bias.column_stride;
+    kernel::ForwardParameters parameters = forward_parameters(p, t, tensors);
+    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, state_->kernel_for(p, aligned, !(parameters.scale > 0)));
     return state_->device->launch(*kernel, parameters, stream);
 }
 
@@ -63,6 +52,7 @@ Status Attention::prepare(const Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     bool aligned = problem.head_dim * static_cast<int64_t>(size_of(problem.dtype)) % 16 == 0 &&
                    problem.head_dim_v * static_cast<int64_t>(size_of(problem.dtype)) % 16 == 0;
+    if (problem.operation == Operation::backward) return state_->backward_kernels(problem, aligned).status();
     return state_->kernel_for(problem, aligned, false).status();
 }
 

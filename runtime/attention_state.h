@@ -1,6 +1,7 @@
 // What an open Attention holds.
 #pragma once
 #include <memory>
+#include <vector>
 
 #include "runtime/device_class.h"
 #include "runtime/kernels.h"
@@ -18,6 +19,8 @@ struct Attention::State {
     Result<Kernel*> kernel_for(const Problem& problem, bool aligned, bool rescaled) {
         return kernels.get({KernelKind::attention_forward, problem, database.lookup(problem, device_number).config, aligned, rescaled});
     }
+    // The kernels of a backward, in the order of their launches.
+    Result<std::vector<Kernel*>> backward_kernels(const Problem& problem, bool aligned);
 
     std::unique_ptr<Device> device;
     TuningDatabase database;

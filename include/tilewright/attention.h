@@ -64,6 +64,20 @@ struct DecodeTensors {
     int splits = 0;                // units that the keys of all sequences are cut into, per KV head; 0: as many as the device likes
 };
 
+// Gradients of a loss with respect to query, key, value and the sinks, from those with respect to out and lse.
+struct BackwardTensors {
+    ForwardTensors forward;               // the call that is differentiated; out and lse hold its results and are only read
+    InputTensor out_gradient;             // as out; may have stride 0 in any dimension but the last
+    const float* lse_gradient = nullptr;  // as lse; null: zero
+    OutputTensor query_gradient;          // as query, of the problem's dtype, as are the next two; none may overlap anything else
+    OutputTensor key_gradient;            // as key, summed over the query heads that share it
+    OutputTensor value_gradient;          // as value, likewise
+    float* sink_gradient = nullptr;       // [heads_q], if the problem has sinks; summed over batch and queries
+    void* workspace = nullptr;            // of the device, backward_workspace_bytes(); not shared by concurrent calls
+};
+// Proportional to batch * heads_q * seq_q.
+Result<int64_t> backward_workspace_bytes(const Problem& problem);
+
 struct AttentionOptions {
     std::string device = "cpu:0";
     int threads = 0;           // CPU: threads that compute; 0: all processors
@@ -95,7 +109,11 @@ public:
     // Bytes of workspace that decode() needs for this problem: they depend on its sizes, not on lengths. 0: none.
     Result<int64_t> decode_workspace_bytes(const Problem& problem, int splits = 0) const;
 
-    // Compiles and loads what forward() will need for dense, aligned tensors of this problem.
+    // Gradients of `problem`, whose operation is `backward` (docs/numerics.md says exactly which), bitwise repeatable. Rows that see
+    // nothing contribute zero. unsupported: the problem has a bias, or the device has no backward. Otherwise as forward().
+    Status backward(const Problem& problem, const BackwardTensors& tensors, void* stream = nullptr);
+
+    // Compiles and loads what forward() or backward() will need for dense, aligned tensors of this problem.
     Status prepare(const Problem& problem);
 
     // The config that forward() takes for this problem, and how it was found.
