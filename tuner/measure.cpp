@@ -40,6 +40,47 @@ Result<double> warm_up(const Sampler& sampler, const MeasureOptions& options, co
     return per_launch;
 }
 
+struct Racer {
+    std::vector<double> samples;
+    std::vector<double> laps;  // median of each
+    Timing behind;             // its laps over the leader's of the same moment: 1 is as fast
+    double surely_behind = 1;  // the lower end of a wide confidence interval of that
+    bool failed = false;
+
+    void finish_lap(const std::vector<double>& lap) {
+        samples.insert(samples.end(), lap.begin(), lap.end());
+        laps.push_back(summarize(lap).median_us);
+    }
+    // Asked after every lap, so at three standard deviations, not two; the fewer the laps, the wider the gap must be.
+    bool surely_slower() const { return surely_behind > (laps.size() >= 9 ? 1 : laps.size() >= 4 ? 1.05 : laps.size() >= 2 ? 1.3 : 2); }
+};
+
+// Sorts the running racers, the fastest first, and says how far behind the first they are. Laps are compared with laps of the same
+// moment, so that a clock that changes during the race changes nothing. All have run equally many.
+void rank(std::vector<Racer>& racers, std::vector<size_t>& running) {
+    if (running.empty()) return;
+    const size_t laps = racers[running[0]].laps.size();
+    std::vector<double> pace(laps, 0);  // logarithm of the mean of all, per lap
+    for (const size_t index : running)
+        for (size_t lap = 0; lap < laps; ++lap) pace[lap] += std::log(racers[index].laps[lap]) / static_cast<double>(running.size());
+    std::vector<double> score(racers.size());
+    for (const size_t index : running) {
+        std::vector<double> relative;
+        for (size_t lap = 0; lap < laps; ++lap) relative.push_back(racers[index].laps[lap] / std::exp(pace[lap]));
+        score[index] = summarize(relative).median_us;
+    }
+    std::ranges::stable_sort(running, {}, [&](size_t index) { return score[index]; });
+    const std::vector<double>& leader = racers[running[0]].laps;
+    for (const size_t index : running) {
+        std::vector<double> ratios;
+        for (size_t lap = 0; lap < laps; ++lap) ratios.push_back(racers[index].laps[lap] / leader[lap]);
+        racers[index].behind = summarize(ratios);
+        std::ranges::sort(ratios);
+        const auto count = static_cast<double>(laps);
+        racers[index].surely_behind = ratios[static_cast<size_t>(std::max(0.0, std::floor(count / 2 - 1.5 * std::sqrt(count))))];
+    }
+}
+
 }  // namespace
 
 Timing summarize(std::vector<double> samples) {
@@ -77,51 +118,48 @@ Result<Timing> measure(const Sampler& sampler, const MeasureOptions& options) {
 Result<RaceResult> race(const std::vector<Sampler>& samplers, const RaceOptions& options) {
     if (samplers.empty()) return invalid_argument("a race needs at least one racer");
     const Stopwatch watch;
-    RaceResult result;
-    result.timings.resize(samplers.size());
-    std::vector<std::vector<double>> samples(samplers.size());
+    std::vector<Racer> racers(samplers.size());
     std::vector<size_t> running(samplers.size());
     std::iota(running.begin(), running.end(), size_t{0});
-    const auto faster = [&](size_t a, size_t b) { return result.timings[a].median_us < result.timings[b].median_us; };
+    std::vector<size_t> finished;  // who ran to the end, the fastest first
     Status failure;
-    for (int round = 0; !running.empty(); ++round) {
-        std::vector<size_t> failed;
+    for (int lap = 0; !running.empty(); ++lap) {
+        // There and back: over a lap every racer's turns lie around the same moment.
         std::vector<size_t> order = running;
-        if (round % 2 != 0) std::ranges::reverse(order);
-        for (const size_t racer : order) {
-            auto more = samplers[racer](options.samples_per_turn);
-            if (!more.ok()) {
+        order.insert(order.end(), running.rbegin(), running.rend());
+        std::vector<std::vector<double>> samples(racers.size());
+        for (const size_t index : order) {
+            if (racers[index].failed) continue;
+            auto more = samplers[index](options.samples_per_turn);
+            racers[index].failed = !more.ok();
+            if (more.ok())
+                samples[index].insert(samples[index].end(), more->begin(), more->end());
+            else
                 failure = more.status();
-                failed.push_back(racer);
-                continue;
-            }
-            // The first turn warms up.
-            if (round > 0 || samplers.size() == 1) samples[racer].insert(samples[racer].end(), more->begin(), more->end());
         }
-        std::erase_if(running, [&](size_t racer) { return std::ranges::find(failed, racer) != failed.end(); });
+        std::erase_if(running, [&](size_t index) { return racers[index].failed; });
+        if (lap == 0) continue;  // warms up
+        for (const size_t index : running) racers[index].finish_lap(samples[index]);
+        rank(racers, running);
         if (running.empty()) break;
-        if (samples[running[0]].empty()) continue;
-        for (const size_t racer : running) result.timings[racer] = summarize(samples[racer]);
-        std::ranges::stable_sort(running, faster);
-        const Timing& best = result.timings[running[0]];
-        std::erase_if(running, [&](size_t racer) { return result.timings[racer].samples >= 6 && result.timings[racer].low_us > best.high_us; });
-        if (round % 4 == 0)
-            while (running.size() > 2 && result.timings[running.back()].median_us > 1.01 * best.median_us && running.size() > (samplers.size() >> (round / 4)))
-                running.pop_back();
-        const bool settled = std::ranges::all_of(
-            running, [&](size_t racer) { return result.timings[racer].samples >= 6 && result.timings[racer].interval() <= options.interval; });
-        if (settled || watch.seconds() > options.budget_seconds) break;
+        finished = running;
+        std::erase_if(running, [&](size_t index) { return racers[index].surely_slower(); });
+        if (lap % 2 == 0)
+            while (running.size() > 2 && racers[running.back()].behind.median_us > 1.01 && running.size() > (racers.size() >> (lap / 2))) running.pop_back();
+        finished = running;
+        const bool settled =
+            std::ranges::all_of(running, [&](size_t index) { return racers[index].laps.size() >= 6 && racers[index].behind.interval() <= options.interval; });
+        if ((settled && racers[running[0]].samples.size() >= 20) || watch.seconds() > options.budget_seconds) break;
     }
-    std::erase_if(running, [&](size_t racer) { return samples[racer].empty(); });
-    if (running.empty()) {
-        for (size_t racer = 0; racer < samples.size(); ++racer)
-            if (!samples[racer].empty()) running.push_back(racer);
-        if (running.empty()) return failure;
-        std::ranges::stable_sort(running, faster);
+    if (finished.empty()) {
+        if (failure.ok()) return Status(StatusCode::internal, "a race without laps");
+        return failure;
     }
-    result.winner = running[0];
-    for (const size_t racer : running)
-        if (racer == result.winner || result.timings[racer].low_us <= result.timings[result.winner].high_us) result.ties.push_back(racer);
+    RaceResult result;
+    for (const Racer& racer : racers) result.timings.push_back(racer.samples.empty() ? Timing{} : summarize(racer.samples));
+    result.winner = finished[0];
+    for (const size_t index : finished)
+        if (index == result.winner || racers[index].behind.low_us <= 1) result.ties.push_back(index);
     return result;
 }
 

@@ -39,12 +39,13 @@ struct RaceOptions {
 };
 struct RaceResult {
     std::vector<Timing> timings;  // of every racer, as far as it came
-    size_t winner = 0;            // the lowest median among those that stayed to the end
+    size_t winner = 0;            // the fastest of those that stayed to the end, by laps of the same moment
     std::vector<size_t> ties;     // those that the winner is not surely faster than, the winner first
 };
-// Successive halving in turns, forwards and backwards (A B C C B A), so that a drift of clocks hits all alike: after each round those that are surely slower
-// than the best leave, after a few rounds the slower half of those that are over one per cent behind leave too; the rest go on until all intervals are narrow
-// or the budget ends. A racer whose sampler fails leaves with what it has. At least one racer; the error of the last one if all fail at once.
+// Successive halving in laps, there and back (A B C C B A), compared lap by lap, so that a drift of clocks hits all alike. Those that are surely
+// slower than the leader leave; every second lap the slower half of those more than one per cent behind leave too; the rest go on until it is known within
+// `interval` how far they are behind, or the budget ends. A racer whose sampler fails leaves with what it has; the last failure is the error if nobody
+// finishes.
 Result<RaceResult> race(const std::vector<Sampler>& samplers, const RaceOptions& options);
 
 }  // namespace tilewright
