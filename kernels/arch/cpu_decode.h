@@ -27,9 +27,10 @@ struct Rows {
     const Element* const (&at)[block_kv];
     const Element* const (&next)[block_kv];
 };
+// To the second level: the first has too few requests in flight to keep the memory busy.
 template <int bytes>
 TILEWRIGHT_DEVICE void fetch(const void* row) {
-    TILEWRIGHT_REGISTERS for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const char*)row + i);
+    TILEWRIGHT_REGISTERS for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const char*)row + i, 0, 2);
 }
 
 // Scores of `tall` queries with all keys of a tile, as many keys at once as fill a vector with sums, each the sum of a vector.
