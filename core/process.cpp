@@ -1,11 +1,11 @@
-// posix_spawn, two pipes and a deadline.
+// vfork, two pipes and a deadline.
 #include "core/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,31 +31,10 @@ struct Pipe {
     bool open() {
         int ends[2];
         if (pipe2(ends, O_CLOEXEC) != 0) return false;
-        read = Descriptor(ends[0]), write = Descriptor(ends[1]);
-        return fcntl(read.get(), F_SETFL, O_NONBLOCK) == 0;
-    }
-};
-
-// What posix_spawn is told; the destructor frees what its two structs own.
-struct SpawnSettings {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    SpawnSettings() { posix_spawn_file_actions_init(&actions), posix_spawnattr_init(&attributes); }
-    ~SpawnSettings() { posix_spawn_file_actions_destroy(&actions), posix_spawnattr_destroy(&attributes); }
-    SpawnSettings(const SpawnSettings&) = delete;
-    SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-    int prepare(const ProcessCommand& command, int output, int error) {
-        sigset_t none, all;
-        sigemptyset(&none), sigfillset(&all);
-        for (int failure :
-             {posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0), posix_spawn_file_actions_adddup2(&actions, output, 1),
-              posix_spawn_file_actions_adddup2(&actions, error, 2),
-              command.directory.empty() ? 0 : posix_spawn_file_actions_addchdir_np(&actions, command.directory.c_str()),
-              posix_spawnattr_setpgroup(&attributes, 0), posix_spawnattr_setsigmask(&attributes, &none), posix_spawnattr_setsigdefault(&attributes, &all),
-              posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)})
-            if (failure != 0) return failure;
-        return 0;
+        read = Descriptor(ends[0]);
+        const Descriptor low(ends[1]);
+        write = Descriptor(fcntl(low.get(), F_DUPFD_CLOEXEC, 3));  // out of the way of the three that it will become one of
+        return write.get() >= 0 && fcntl(read.get(), F_SETFL, O_NONBLOCK) == 0;
     }
 };
 
@@ -76,6 +55,55 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
     result.push_back(nullptr);
     return result;
+}
+
+// All that the new process needs, made before it exists: between vfork and exec it shares our memory and may allocate nothing.
+struct Start {
+    char* const* arguments;
+    char* const* environment;
+    const char* directory;  // null: stay
+    int output, error;
+    pid_t parent;
+};
+
+// In the new process, with all signals blocked. Returns only if it failed, with the reason.
+int become(const Start& start) {
+    // The signal comes when the thread that started us ends, and that one waits for us. A parent that died before asked too late.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
+    if (getppid() != start.parent) return ESRCH;
+    if (setpgid(0, 0) != 0) return errno;
+    close(0);
+    if (open("/dev/null", O_RDONLY) != 0 || dup2(start.output, 1) < 0 || dup2(start.error, 2) < 0) return errno;
+    if (start.directory && chdir(start.directory) != 0) return errno;
+    struct sigaction original {};
+    original.sa_handler = SIG_DFL;
+    for (int number = 1; number < NSIG; ++number) sigaction(number, &original, nullptr);  // refused for SIGKILL, SIGSTOP and the C library's own
+    sigset_t none;
+    sigemptyset(&none);
+    if (sigprocmask(SIG_SETMASK, &none, nullptr) != 0) return errno;
+    execvpe(start.arguments[0], start.arguments, start.environment);
+    return errno;
+}
+
+// 0 and the new process's id, or the reason why there is none. Signals are blocked until it has become the program: a handler of ours must not
+// run in there, on our memory.
+int spawn(const Start& start, pid_t& pid) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    volatile int failure = 0;
+    const pid_t started = vfork();
+    if (started == 0) {
+        failure = become(start);
+        _exit(127);
+    }
+    if (started < 0) failure = errno;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (started > 0 && failure != 0)
+        while (waitpid(started, nullptr, 0) < 0 && errno == EINTR) {
+        }
+    pid = started;
+    return failure;
 }
 
 // Reads what is there, at most what a pipe can hold, so that a program that never stops writing cannot hold us past the
@@ -112,12 +140,12 @@ Result<ProcessResult> run_process(const ProcessCommand& command) {
 
     Pipe output, error;
     if (!output.open() || !error.open()) return failed(errno);
-    SpawnSettings settings;
-    if (int failure = settings.prepare(command, output.write.get(), error.write.get())) return failed(failure);
-    std::vector<std::string> environment = merged_environment(command);
+    const std::vector<std::string> environment = merged_environment(command);
+    const std::vector<char*> argument_pointers = pointers(command.arguments), environment_pointers = pointers(environment);
     pid_t pid = -1;
-    if (int failure =
-            posix_spawnp(&pid, program.c_str(), &settings.actions, &settings.attributes, pointers(command.arguments).data(), pointers(environment).data()))
+    if (int failure = spawn({argument_pointers.data(), environment_pointers.data(), command.directory.empty() ? nullptr : command.directory.c_str(),
+                             output.write.get(), error.write.get(), getpid()},
+                            pid))
         return failed(failure);
     output.write = Descriptor(), error.write = Descriptor();
 

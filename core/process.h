@@ -28,6 +28,7 @@ struct ProcessResult {
 
 // Standard input is empty. The program gets a process group of its own and only the three standard descriptors that
 // are made here: descriptors that the caller opened without close-on-exec would be inherited too.
+// If the caller is killed, so is the program; what the program itself had started lives on until it is done.
 // not_found: there is no such program. unavailable: the system has no descriptors or processes left.
 // A program that fails, dies or runs too long is no error here: the result says so. Thread-safe.
 Result<ProcessResult> run_process(const ProcessCommand& command);

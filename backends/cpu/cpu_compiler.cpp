@@ -69,7 +69,9 @@ Result<CodeObject> compile_for_cpu(const KernelSource& source, const Arch& arch)
     TILEWRIGHT_RETURN_IF_ERROR(write_file(from, source.text));
     ProcessCommand command{.arguments = compile_command(from, to), .timeout_seconds = 120};
     TILEWRIGHT_ASSIGN_OR_RETURN(ProcessResult result, run_process(command));
-    if (!result.succeeded()) return Status(StatusCode::compile, "the compiler " + describe(result, command) + ": " + result.error.substr(0, 2000));
+    if (!result.succeeded())
+        return Status(result.timed_out ? StatusCode::timeout : StatusCode::compile,
+                      "the compiler " + describe(result, command) + ": " + result.error.substr(0, 2000));
     TILEWRIGHT_ASSIGN_OR_RETURN(std::string bytes, read_file(to));
     return CodeObject{arch.name, std::move(bytes), result.error};
 }

@@ -2,7 +2,10 @@
 #include "core/process.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -54,6 +57,34 @@ TEST(Process, StopsAProgramAndItsChildrenAtTheDeadline) {
     EXPECT_EQ(describe(*result, command), "was stopped after 0.2 s");
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     EXPECT_FALSE(std::filesystem::exists(scratch->file("late")));
+}
+
+TEST(Process, EndsTheProgramOfACallerThatIsKilled) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);  // the program inherits it, so its end is seen when the program is gone
+    const pid_t caller = fork();
+    if (caller == 0) {
+        close(ends[0]);
+        (void)run_process(shell("echo >&" + std::to_string(ends[1]) + "; exec sleep 30")).ok();
+        _exit(0);
+    }
+    close(ends[1]);
+    char byte = 0;
+    ASSERT_EQ(read(ends[0], &byte, 1), 1);
+    kill(caller, SIGKILL);
+    waitpid(caller, nullptr, 0);
+    pollfd end{ends[0], POLLIN, 0};
+    ASSERT_EQ(poll(&end, 1, 10000), 1) << "the program lives on";
+    EXPECT_EQ(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
+}
+
+TEST(Process, GivesTheProgramOriginalSignals) {
+    signal(SIGUSR1, SIG_IGN);
+    auto result = run_process(shell("kill -USR1 $$; sleep 5"));
+    signal(SIGUSR1, SIG_DFL);
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result->signal, SIGUSR1);
 }
 
 TEST(Process, StopsAProgramThatNeverStopsWriting) {
