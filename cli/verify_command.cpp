@@ -39,6 +39,8 @@ std::vector<Config> covering_configs(const Arch& arch) {
         chosen.push_back(*best);
         cover(chosen.back());
     }
+    problem.dtype = DType::fp32;  // kernels of their own on some architectures, also for layouts that are not aligned
+    chosen.push_back(default_config(problem, arch));
     Config other = chosen[0];
     other.overlapped = !other.overlapped;
     chosen.push_back(other);
