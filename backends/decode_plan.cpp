@@ -9,8 +9,6 @@ namespace tilewright {
 namespace {
 
 constexpr int64_t countable = int64_t{1} << 31;
-// Units a processor draws, so that it hardly matters if one of them is slow.
-constexpr int64_t units_of_processor = 4;
 
 int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t whole_lines(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
@@ -21,14 +19,20 @@ int64_t line_count(const KernelSpec& spec, int64_t seq_q, int64_t heads_q, int64
 
 }  // namespace
 
-Result<DecodePlan> plan_decode(const KernelSpec& spec, int processors, int splits) {
+int64_t units_for(const Arch& arch) {
+    constexpr int64_t of_thread = 4, of_multiprocessor = 3;
+    if (arch.family == Family::cpu) return arch.units > 1 ? of_thread * arch.units : 1;
+    return of_multiprocessor * arch.units;
+}
+
+Result<DecodePlan> plan_decode(const KernelSpec& spec, int64_t all_units, int splits) {
     const Problem& p = spec.problem;
     if (splits < 0) return invalid_argument("splits is " + std::to_string(splits) + "; it must be 0, for as many as the device likes, or more");
     DecodePlan plan;
     plan.lines = line_count(spec, p.seq_q, p.heads_q, p.heads_kv);
     int64_t tiles = p.batch * std::max<int64_t>(1, ceil_div(p.seq_kv, spec.config.block_kv));
     if (p.batch == 0 || plan.lines == 0) return plan;
-    int64_t wanted = processors > 1 ? ceil_div(units_of_processor * processors, plan.lines) : 1;
+    int64_t wanted = std::max<int64_t>(1, all_units / plan.lines);  // one unit more would have to wait for all others
     int64_t units = std::min(splits > 0 ? splits : wanted, tiles);
     if (int64_t most = std::max({tiles, p.batch * plan.lines, 2 * units * plan.lines}); most >= countable)
         return invalid_argument("KV tiles, sequences or units of all heads are " + std::to_string(most) + "; they must be below " + std::to_string(countable));

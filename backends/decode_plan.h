@@ -14,9 +14,13 @@ struct DecodePlan {
     int64_t workspace_bytes() const { return counter_bytes + state_bytes + out_bytes; }
 };
 
-// `splits` units of a line, or as many as keep `processors` busy where it is 0; never more than there are KV tiles.
+// How many units keep a device busy: as many blocks as its multiprocessors hold; on a CPU so many that it hardly matters if one
+// thread is slow.
+int64_t units_for(const Arch& arch);
+
+// `splits` units of a line, or as many as make `all_units` of all lines together where it is 0; never more than there are KV tiles.
 // invalid_argument: splits is negative, or there are more KV tiles, units or items than a kernel can count.
-Result<DecodePlan> plan_decode(const KernelSpec& spec, int processors, int splits);
+Result<DecodePlan> plan_decode(const KernelSpec& spec, int64_t all_units, int splits);
 
 // Units and workspace of a launch.
 void use_plan(const DecodePlan& plan, void* workspace, kernel::DecodeParameters& parameters);

@@ -100,8 +100,8 @@ const char* header_of(KernelKind kind) {
 }  // namespace
 
 Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
-    if (spec.kind == KernelKind::attention_decode && arch.family != Family::cpu)
-        return Status(StatusCode::unsupported, "attention_decode is there for the CPU, not for " + arch.name);
+    if (spec.kind == KernelKind::attention_decode && arch.backend == "amd")
+        return Status(StatusCode::unsupported, "attention_decode is there for the CPU and NVIDIA, not for " + arch.name);
     switch (arch.family) {
         case Family::cpu:
             return cpu_text(spec, arch);

@@ -1,11 +1,12 @@
 // The config of a decode kernel, where nothing was measured.
 #pragma once
+#include "backends/arch.h"
 #include "tilewright/config.h"
 #include "tilewright/problem.h"
 
 namespace tilewright {
 
-// For the CPU. Legal for every valid decode problem.
-Config decode_config(const Problem& problem);
+// Legal for every decode problem that the architecture decodes.
+Config decode_config(const Problem& problem, const Arch& arch);
 
 }  // namespace tilewright

@@ -18,11 +18,13 @@ Status check_problem(const Problem& problem) {
     return {StatusCode::unsupported, "decode() computes decode problems, not " + to_text(problem)};
 }
 
-KernelSpec spec_of(const Problem& problem) {
+KernelSpec spec_of(const Problem& problem, const Arch& arch) {
     KernelSpec spec;
     spec.kind = KernelKind::attention_decode;
     spec.problem = problem;
-    spec.config = decode_config(problem);
+    spec.config = decode_config(problem, arch);
+    // One query at the last key sees all: that needs no mask.
+    if (problem.causal() && problem.seq_q == 1 && problem.alignment == Alignment::bottom_right) spec.problem.window_right = -1;
     return spec;
 }
 
@@ -63,7 +65,7 @@ Status check_workspace(const DecodePlan& plan, const DecodeTensors& t) {
 
 Result<int64_t> Attention::decode_workspace_bytes(const Problem& problem, int splits) const {
     TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
-    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec_of(problem), state_->device->info().arch.units, splits));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec_of(problem, state_->device->info().arch), units_for(state_->device->info().arch), splits));
     return plan.workspace_bytes();
 }
 
@@ -76,7 +78,7 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     int64_t kv_rows = t.block_table ? std::min(t.page_size, p.seq_kv) : p.seq_kv;
     const Extent tensors[] = {extent("query", t.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", t.key, p.batch, p.heads_kv, kv_rows, p.head_dim),
                               extent("value", t.value, p.batch, p.heads_kv, kv_rows, p.head_dim_v), extent("out", t.out, p.batch, p.heads_q, p.seq_q, p.head_dim_v)};
-    KernelSpec spec = spec_of(p);
+    KernelSpec spec = spec_of(p, device.arch);
     for (const Extent& tensor : tensors) {
         TILEWRIGHT_RETURN_IF_ERROR(check_extent(tensor));
         spec.aligned = spec.aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
@@ -88,7 +90,7 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     if (p.softcap && !(t.softcap > 0)) return invalid_argument("softcap is " + std::to_string(t.softcap) + "; it must be positive");
     if (!rows) return {};
     if (device.arch.family == Family::cpu) TILEWRIGHT_RETURN_IF_ERROR(check_lengths(p, t));
-    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec, device.arch.units, t.splits));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec, units_for(device.arch), t.splits));
     TILEWRIGHT_RETURN_IF_ERROR(check_workspace(plan, t));
 
     float scale = t.scale.value_or(default_scale(p));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/decode_plan.h"
 #include "backends/launch.h"
 #include "backends/nvidia/device_arch.h"
 #include "backends/nvidia/nvidia_kernel.h"
@@ -90,6 +91,18 @@ public:
         if (parameters.tiles == 0) return {};
         TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(parameters));
         return with_context([&] { return launch_in_context(nvidia_kernel, parameters, static_cast<Stream>(stream)); });
+    }
+    Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void* stream) override {
+        auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
+        kernel::DecodeParameters parameters = given;
+        int blocks = decode_units(nvidia_kernel.spec, parameters);
+        if (blocks == 0) return {};
+        TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(parameters.forward));
+        void* argument = &parameters;
+        return with_context([&] {
+            return driver_.launch(nvidia_kernel.function, (unsigned)blocks, 1u, 1u, nvidia_kernel.threads, 1u, 1u, nvidia_kernel.shared_bytes, static_cast<Stream>(stream), &argument,
+                                  (void**)nullptr);
+        });
     }
     Status synchronize() override {
         return with_context([&] { return driver_.synchronize(); });

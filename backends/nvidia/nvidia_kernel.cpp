@@ -31,8 +31,12 @@ Status NvidiaKernel::load(const CodeObject& object, const Arch& arch) {
         return {StatusCode::unsupported, "a block needs " + std::to_string(shared_bytes) + " bytes of shared memory; the device has " +
                                              std::to_string(arch.shared_bytes_per_block)};
     TILEWRIGHT_ASSIGN_OR_RETURN(CubinKernel found, find_kernel(object, entry));
-    takes_maps = found.parameter_bytes == sizeof(kernel::Sm90Arguments);
-    if (!takes_maps && found.parameter_bytes != sizeof(kernel::ForwardParameters))
+    bool decodes = spec.kind == KernelKind::attention_decode;
+    takes_maps = !decodes && found.parameter_bytes == sizeof(kernel::Sm90Arguments);
+    if (decodes && found.parameter_bytes != sizeof(kernel::DecodeParameters))
+        return {StatusCode::internal, entry + " takes " + std::to_string(found.parameter_bytes) + " bytes of parameters; the host has " +
+                                          std::to_string(sizeof(kernel::DecodeParameters))};
+    if (!decodes && !takes_maps && found.parameter_bytes != sizeof(kernel::ForwardParameters))
         return {StatusCode::internal, entry + " takes " + std::to_string(found.parameter_bytes) + " bytes of parameters; the host has " +
                                           std::to_string(sizeof(kernel::ForwardParameters)) + " or " + std::to_string(sizeof(kernel::Sm90Arguments))};
     TILEWRIGHT_RETURN_IF_ERROR(driver.load_module(&module, object.bytes.data()));

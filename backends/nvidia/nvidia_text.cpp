@@ -69,8 +69,9 @@ Result<FamilyText> sm80_text(const KernelSpec& spec, const Arch& arch) {
     if (c.turns) return refuse("turns", c.turns, "the warps of " + arch.name + "'s mma.sync kernels take none: it must be 0");
     TILEWRIGHT_RETURN_IF_ERROR(check_limits(spec, arch, sm80_threads(tile), sm80_shared_bytes(tile), sm80_register_estimate(tile), sm80_register_limit(tile)));
     FamilyText text;
-    text.header = "arch/sm80.h";
-    text.type = "Sm80<Config>";
+    bool decodes = spec.kind == KernelKind::attention_decode;
+    text.header = decodes ? "arch/sm80_decode.h" : "arch/sm80.h";
+    text.type = decodes ? "Sm80Decode<Config>" : "Sm80<Config>";
     text.entry = entry_text(spec);
     text.threads = sm80_threads(tile);
     text.shared_bytes = sm80_shared_bytes(tile);
@@ -104,6 +105,13 @@ Result<FamilyText> sm90_text(const KernelSpec& spec, const Arch& arch) {
 }  // namespace
 
 Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch) {
+    if (spec.kind == KernelKind::attention_decode) {
+        const Problem& p = spec.problem;
+        if (p.bias || p.window_left != -1 || p.window_right != -1)
+            return Status(StatusCode::unsupported, "decoding on NVIDIA takes no " + std::string(p.bias ? "bias" : "window, and causal for a single query alone") + ": " + to_text(p));
+        if (spec.config.persistent) return refuse("persistent", 1, "a block decodes one unit: it must be 0");
+        return sm80_text(spec, arch);
+    }
     if (spec.kind != KernelKind::attention_forward) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no NVIDIA kernel");
     bool maps = arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned);
     return maps ? sm90_text(spec, arch) : sm80_text(spec, arch);

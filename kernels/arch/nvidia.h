@@ -112,6 +112,10 @@ struct Accumulator {
             }
         }
     }
+    TILEWRIGHT_DEVICE void store_row(int r, float factor, fp32* to, bool inside) {  // not rounded
+        TILEWRIGHT_UNROLL for (int c = 0; c < columns; ++c)
+            if (inside && column(c) < width) to[column(c)].value = at(r, c) * factor;
+    }
     static TILEWRIGHT_DEVICE void swap(unsigned& a, unsigned& b, int other) {
         bool upper = threadIdx.x & other;
         unsigned received = __shfl_xor_sync(~0u, upper ? a : b, other);

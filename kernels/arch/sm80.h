@@ -17,6 +17,11 @@ TILEWRIGHT_DEVICE void copies_wait() {
 
 }  // namespace ptx
 
+// Rows of a sequence's keys or values, one behind the other.
+struct DenseRows {
+    static constexpr bool paged = false;
+};
+
 template <class Config_>
 struct Sm80 : WarpProducts<Config_> {
     using Config = Config_;
@@ -41,14 +46,17 @@ struct Sm80 : WarpProducts<Config_> {
     // Copies are waited for in the order they were started in, and a tile's space is refilled after the next barrier, when
     // every warp is done with it. The order in which the algorithm asks for tiles is that of its schedule:
     //   sequential K0 V0 K1 V1 ..., overlapped K0 (K1 V0) (K2 V1) ...; every copy is a group, an empty one past the end.
-    struct Pipeline {
+    // KvRows says where keys and values are.
+    template <class KvRows>
+    struct PipelineOver : KvRows {
         const ForwardParameters& p;
         unsigned shared;
         Tile<Config> tile;
         int keys_read = 0, values_read = 0;  // KV tiles, counted from the last
         bool found_garbage = false;          // in some tile of values that are hidden in part
 
-        TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, unsigned shared, const Tile<Config>& tile) : p(p), shared(shared), tile(tile) {
+        TILEWRIGHT_DEVICE PipelineOver(const ForwardParameters& p, unsigned shared, const Tile<Config>& tile, const KvRows& rows = {})
+            : KvRows(rows), p(p), shared(shared), tile(tile) {
             copy_queries();
             if constexpr (Config::overlapped) {
                 copy_keys(0);
@@ -102,8 +110,12 @@ struct Sm80 : WarpProducts<Config_> {
         TILEWRIGHT_DEVICE void copy_kv(unsigned to, int i, const void* base, const Strides& strides) {
             int first = (tile.kv_end - 1 - i) * block_kv;
             if (i < tile.kv_end - tile.kv_begin) {
-                const Element* from = row_of((const Element*)base, strides, tile.batch, tile.kv_head, first);
-                copy<block_kv, width>(to, tile.seq_kv - first, [&](int row) { return from + row * strides.row; });
+                if constexpr (KvRows::paged) {
+                    copy<block_kv, width>(to, tile.seq_kv - first, [&](int row) { return this->template at<Element>(base, strides, tile.kv_head, first + row); });
+                } else {
+                    const Element* from = row_of((const Element*)base, strides, tile.batch, tile.kv_head, first);
+                    copy<block_kv, width>(to, tile.seq_kv - first, [&](int row) { return from + row * strides.row; });
+                }
             }
             ptx::copies_commit();
         }
@@ -135,6 +147,7 @@ struct Sm80 : WarpProducts<Config_> {
             return x.piece;
         }
     };
+    using Pipeline = PipelineOver<DenseRows>;
 
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body) {
