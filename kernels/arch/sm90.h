@@ -86,6 +86,16 @@ struct Sm90 : hopper::Common {
             if (Config::turns && workers > 1) ptx::named_arrive(1 + (worker + 1) % workers, 256);
         }
 
+        // KV tiles that none of this worker's rows sees are given back unread.
+        TILEWRIGHT_DEVICE void skip(int count, const Tile<Config>& own) {
+            _Pragma("unroll 1") for (int i = 0; i < count; ++i) {
+                // Every worker takes as many turns; overlapped, one fewer than there are tiles.
+                if (!Config::overlapped || i > 0 || own.kv_begin < own.kv_end) take_turn(), pass_turn();
+                keys(), release_keys();
+                values(), release_values();
+            }
+        }
+
         // Rows of a tile in which the heads of a group alternate are no box: their warpgroup gathers them itself.
         TILEWRIGHT_DEVICE void gather_queries(const ForwardParameters& p, const Tile<Config>& tile) {
             constexpr int pieces = sm90_panels(head_dim) * 8;
@@ -133,13 +143,15 @@ private:
         Pipeline pipeline{shared};
         if (pipeline.worker == workers - 1) pipeline.pass_turn();
         for (int index; (index = pipeline.next_tile()) < p.tiles;) {
-            Tile<Config> tile = tile_at<Config>(p, index);
+            Tile<Config> tile = tile_at<Config>(p, index), own = tile.part(pipeline.worker * 64, 64);
             if constexpr (Config::packs_heads) pipeline.gather_queries(p, tile);
-            body(tile, pipeline);
+            pipeline.skip(tile.kv_end - own.kv_end, own);
+            body(own, pipeline);
+            pipeline.skip(own.kv_begin - tile.kv_begin, own);
             if constexpr (nvidia::hides_values<Config>) {
                 int found;
                 ptx::load_shared(found, shared.found_garbage());
-                if (found) nvidia::reveal(p, tile, pipeline.worker * 64 + (int)threadIdx.x % 128 / 32 * 16, 16);
+                if (found) nvidia::reveal(p, tile_at<Config>(p, index), pipeline.worker * 64 + (int)threadIdx.x % 128 / 32 * 16, 16);
             }
             if constexpr (!Config::persistent) break;
         }

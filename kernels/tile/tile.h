@@ -35,14 +35,24 @@ struct Tile {
         return kv >= whole_end || (Config::mask == Mask::window && kv < whole_begin);
     }
 
-    TILEWRIGHT_DEVICE void count_kv_tiles() {
+    // Counts the KV tiles that the rows from `first` to `last` see.
+    TILEWRIGHT_DEVICE void count_kv_tiles(int first, int last) {
         constexpr int n = Config::block_kv;
-        int last = rows() - 1;
-        int begin = visible_begin(0), end = visible_end(last);  // both ends move down with the rows
+        int begin = visible_begin(first), end = visible_end(last);  // both ends move down with the rows
         kv_begin = begin / n;
         kv_end = end > begin ? (end + n - 1) / n : kv_begin;
         whole_begin = (visible_begin(last) + n - 1) / n;
-        whole_end = max_of(0, visible_end(0)) / n;
+        whole_end = max_of(0, visible_end(first)) / n;
+    }
+    TILEWRIGHT_DEVICE void count_kv_tiles() { count_kv_tiles(0, rows() - 1); }
+    // This tile with no other KV tiles than those seen by the `count` rows from `first` on, of which some may lie outside.
+    TILEWRIGHT_DEVICE Tile part(int first, int count) const {
+        Tile part = *this;
+        int last = min_of(first + count, rows()) - 1;
+        part.count_kv_tiles(first, last);
+        part.kv_end = last < first ? kv_begin : max_of(kv_begin, min_of(kv_end, part.kv_end));
+        part.kv_begin = Config::mask == Mask::window ? max_of(kv_begin, min_of(part.kv_begin, part.kv_end)) : kv_begin;
+        return part;
     }
 };
 
