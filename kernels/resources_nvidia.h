@@ -38,10 +38,10 @@ constexpr int sm80_register_estimate(const NvidiaTile& t) {
 // Kernels of sm90.h: a worker is a warpgroup, and holds 64 rows; one more warpgroup loads.
 constexpr int sm90_panels(int columns) { return (columns + panel_columns - 1) / panel_columns; }
 constexpr int sm90_tile_bytes(int rows, int columns) { return rows * sm90_panels(columns) * panel_columns * 2; }
-// 2 barriers for each of 2 tiles of queries and 5 for each stage; 2 indices of tiles, a number for each stage, a mark.
+// 2 barriers for each of 2 tiles of queries and 6 for each stage; 2 indices of tiles, a number for each stage, a mark.
 constexpr int sm90_barrier_bytes = 512;
 constexpr int sm90_most_stages = 8;
-static_assert(8 * (2 * 2 + 5 * sm90_most_stages + 2 + sm90_most_stages + 1) <= sm90_barrier_bytes);
+static_assert(8 * (2 * 2 + 6 * sm90_most_stages + 2 + sm90_most_stages + 1) <= sm90_barrier_bytes);
 constexpr int sm90_alignment = 1024;  // of what the copy engine swizzles; dynamic shared memory may start anywhere
 constexpr int sm90_threads(const NvidiaTile& t) { return 128 * (t.workers + 1); }
 constexpr int sm90_shared_bytes(const NvidiaTile& t, int query_stages) {

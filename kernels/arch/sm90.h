@@ -49,8 +49,9 @@ struct Sm90 : hopper::Common {
         // Values to be cleaned before they count as full: they have landed, and are those of which stage.
         TILEWRIGHT_DEVICE unsigned landed(int request) const { return barrier(2 * query_stages + 4 * stages + request); }
         TILEWRIGHT_DEVICE unsigned landed_stage(int request) const { return barrier(2 * query_stages + 5 * stages + request); }
-        TILEWRIGHT_DEVICE unsigned tile_index(int stage) const { return barrier(2 * query_stages + 6 * stages + stage); }
-        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(3 * query_stages + 6 * stages); }
+        TILEWRIGHT_DEVICE unsigned landed_free(int request) const { return barrier(2 * query_stages + 6 * stages + request); }
+        TILEWRIGHT_DEVICE unsigned tile_index(int stage) const { return barrier(2 * query_stages + 7 * stages + stage); }
+        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(3 * query_stages + 7 * stages); }
     };
 
     struct Pipeline {
@@ -64,6 +65,7 @@ struct Sm90 : hopper::Common {
             int index;
             ptx::barrier_wait(shared.query_full(queries.stage), queries.parity);
             ptx::load_shared(index, shared.tile_index(queries.stage));
+            __syncwarp();  // all lanes have read it before one releases it
             return __shfl_sync(~0u, index, 0);
         }
         TILEWRIGHT_DEVICE unsigned query() { return hopper::operand(shared.query(queries.stage) + worker * 64 * 128, block_q); }
@@ -128,7 +130,10 @@ struct Sm90 : hopper::Common {
                 ptx::barrier_init(shared.values_free(stage), 4 * workers);
             }
             if constexpr (nvidia::hides_values<Config>) {
-                for (int stage = 0; stage < stages; ++stage) ptx::barrier_init(shared.landed(stage), 1);
+                for (int stage = 0; stage < stages; ++stage) {
+                    ptx::barrier_init(shared.landed(stage), 1);
+                    ptx::barrier_init(shared.landed_free(stage), cleaners / 32);
+                }
                 ptx::store_shared(shared.found_garbage(), 0);
             }
             ptx::barrier_init_done();
@@ -138,6 +143,8 @@ struct Sm90 : hopper::Common {
     }
 
 private:
+    static constexpr int cleaners = 96;  // threads
+
     template <class Body>
     static TILEWRIGHT_DEVICE void consume(const ForwardParameters& p, const Shared& shared, Body&& body) {
         Pipeline pipeline{shared};
@@ -164,12 +171,14 @@ private:
             if (threadIdx.x >= 32) clean_values(shared);
     }
     static TILEWRIGHT_DEVICE void clean_values(const Shared& shared) {
-        constexpr int cleaners = 96, barrier = 1 + 2 * workers;
+        constexpr int barrier = 1 + 2 * workers;
         hopper::Ring<stages> requests;
         for (;; requests.advance()) {
             int stage;
             ptx::barrier_wait(shared.landed(requests.stage), requests.parity);
             ptx::load_shared(stage, shared.landed_stage(requests.stage));
+            __syncwarp();
+            hopper::release(shared.landed_free(requests.stage));
             if (stage < 0) return;
             unsigned values = shared.values(stage);
             if (nvidia::clean<Element, value_bytes / 16, cleaners>(threadIdx.x - 32, [&](int i) { return values + i * 16; })) {
@@ -193,6 +202,13 @@ private:
             if (copies) hopper::copy_tile<head_dim, block_q>(shared.query(stage), &arguments.query, shared.query_full(stage), row, head, batch);
             queries.advance();
         };
+        auto request = [&](int stage) {
+            unsigned landed = shared.landed(requests.stage);
+            ptx::barrier_wait(shared.landed_free(requests.stage), requests.parity ^ 1);
+            ptx::store_shared(shared.landed_stage(requests.stage), stage);
+            requests.advance();
+            return landed;
+        };
         int index = blockIdx.x;
         while (index < p.tiles) {
             Tile<Config> tile = tile_at<Config>(p, index);
@@ -206,11 +222,7 @@ private:
                 if (query_stages == 1 && kv == tile.kv_end - 1) deal(index, !Config::packs_heads, tile.first_row, tile.head, tile.batch);
                 ptx::barrier_wait(shared.values_free(ring.stage), ring.parity ^ 1);
                 unsigned full = shared.values_full(ring.stage);
-                if (nvidia::hides_values<Config> && nvidia::hides(tile, kv)) {
-                    full = shared.landed(requests.stage);
-                    ptx::store_shared(shared.landed_stage(requests.stage), ring.stage);
-                    requests.advance();
-                }
+                if (nvidia::hides_values<Config> && nvidia::hides(tile, kv)) full = request(ring.stage);
                 ptx::barrier_expect(full, value_bytes);
                 hopper::copy_tile<head_dim_v, block_kv>(shared.values(ring.stage), &arguments.value, full, kv * block_kv, tile.kv_head, tile.batch);
                 ring.advance();
@@ -220,11 +232,7 @@ private:
         }
         // Nothing is left.
         if constexpr (Config::persistent) deal(index, false, 0, 0, 0);
-        if constexpr (nvidia::hides_values<Config>) {
-            ptx::barrier_wait(shared.values_free(ring.stage), ring.parity ^ 1);  // then the request's space is free as well
-            ptx::store_shared(shared.landed_stage(requests.stage), -1);
-            ptx::barrier_arrive(shared.landed(requests.stage));
-        }
+        if constexpr (nvidia::hides_values<Config>) ptx::barrier_arrive(request(-1));
     }
 };
 
