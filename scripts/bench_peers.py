@@ -36,12 +36,13 @@ def config(**fields):
 CANDIDATES = {
     64: [config(block_q=192, block_kv=128, workers=3, overlapped=1, turns=1), config(block_q=128, block_kv=128, workers=2, overlapped=1, turns=1),
          config(block_q=128, block_kv=128, workers=2, overlapped=1, turns=1, persistent=0), config(block_q=192, block_kv=96, workers=3, overlapped=1, turns=1),
-         config(block_q=192, block_kv=128, workers=3, overlapped=1, turns=1, section_kb=0)],
+         config(block_q=192, block_kv=128, workers=3, overlapped=1, turns=1, section_kb=0), config(block_q=192, block_kv=128, workers=3, stages=3, overlapped=1, turns=1, section_kb=4096)],
     128: [config(block_q=192, block_kv=128, workers=3, turns=1), config(block_q=128, block_kv=128, workers=2, overlapped=1, turns=1),
           config(block_q=128, block_kv=128, workers=2, turns=1), config(block_q=192, block_kv=128, workers=3, turns=1, persistent=0),
-          config(block_q=192, block_kv=128, workers=3, turns=1, section_kb=0)],
+          config(block_q=192, block_kv=128, workers=3, turns=1, section_kb=0), config(block_q=192, block_kv=128, workers=3, turns=1, section_kb=8192)],
     256: [config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1), config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1, persistent=0),
-          config(block_q=128, block_kv=64, workers=2, overlapped=1, turns=1), config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1, section_kb=0)],
+          config(block_q=128, block_kv=64, workers=2, overlapped=1, turns=1), config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1, section_kb=0),
+          config(block_q=128, block_kv=64, workers=2, overlapped=1, turns=1, section_kb=4096)],
 }
 
 
