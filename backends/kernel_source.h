@@ -35,6 +35,13 @@ struct KernelSpec {
 // The kernels of a backward, in the order of their launches.
 std::vector<KernelKind> backward_kernels(const Problem& problem);
 
+// The configs of its two passes, not tuned. The other kernels take either.
+struct BackwardConfigs {
+    Config keys, queries;
+    const Config& of(KernelKind kind) const { return kind == KernelKind::attention_backward_keys ? keys : queries; }
+};
+BackwardConfigs backward_configs(const Arch& arch);
+
 struct KernelSource {
     std::string text;   // self-contained: all of kernels/ that it needs is in it
     std::string entry;  // extern "C" symbol

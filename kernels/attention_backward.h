@@ -42,8 +42,6 @@ TILEWRIGHT_DEVICE void clear_hidden(Fragment& x, const BackwardTile<typename Arc
     }
 }
 
-struct NoSlopes {};
-
 template <class Arch>
 TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, char* shared) {
     using Config = typename Arch::Config;
@@ -80,11 +78,16 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
                     changes.at(r, c) = scores.at(r, c) * (changes.at(r, c) - deltas.at(r, c));
                     if constexpr (Config::softcap) changes.at(r, c) *= slopes.at(r, c);
                 }
-            if (tile.needs_mask(step)) clear_hidden<Arch>(scores, tile, step), clear_hidden<Arch>(changes, tile, step);
-            if constexpr (over_keys) left_p.assign(scores), Arch::start_gradient(carried_gradient, left_p, carried);
+            if (tile.needs_mask(step)) {
+                clear_hidden<Arch>(scores, tile, step), clear_hidden<Arch>(changes, tile, step);
+                pipeline.hide_garbage();  // of the columns: 0 * NaN is NaN
+            }
+            if constexpr (over_keys) left_p.assign(scores);
             left_ds.assign(changes);
+            if constexpr (over_keys) Arch::start_gradient(carried_gradient, left_p, carried);
             Arch::start_gradient(scored_gradient, left_ds, scored);
-            Arch::template finish<0>(carried_gradient), Arch::template finish<0>(scored_gradient);
+            if constexpr (over_keys) Arch::template finish<0>(carried_gradient);
+            Arch::template finish<0>(scored_gradient);
             pipeline.release_carried(), pipeline.release_scored();
         }
         pipeline.release_rows();
@@ -95,12 +98,14 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             int row = scored_gradient.row(r);
             scored_gradient.store_row(r, p.forward.scale, row_of((Element*)gradient, strides, tile.batch, tile.head, tile.first_row + row), tile.inside(row));
         }
-        if constexpr (over_keys)
+        if constexpr (over_keys) {
             TILEWRIGHT_UNROLL for (int r = 0; r < Arch::CarriedGradient::rows; ++r) {
                 int row = carried_gradient.row(r);
                 Element* to = row_of((Element*)p.value_gradient, p.value_gradient_strides, tile.batch, tile.head, tile.first_row + row);
                 carried_gradient.store_row(r, 1, to, tile.inside(row));
             }
+        }
+        pipeline.reveal_garbage(p, tile);
     });
 }
 

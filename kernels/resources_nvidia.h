@@ -54,6 +54,22 @@ constexpr int sm90_query_stages(const NvidiaTile& t) {
     return t.persistent && t.blocks * (sm90_shared_bytes(t, 2) + sm90_shared_reserved) <= sm90_shared_per_unit ? 2 : 1;
 }
 constexpr int sm90_shared_bytes(const NvidiaTile& t) { return sm90_shared_bytes(t, sm90_query_stages(t)); }
+// The backward's passes: what is scored [0] and carried [1] of the rows, and in a ring of the columns; the statistics of columns over
+// keys, of rows over queries; 1 barrier for the rows, 4 for each stage, a mark. Offsets and sizes in bytes.
+constexpr int nvidia_backward_rows_threads = 256;
+struct Sm90BackwardShared {
+    int row_bytes[2], column_bytes[2], statistics, statistics_bytes, barriers, bytes;
+};
+constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int scored_depth, int carried_depth, int stages, bool over_keys) {
+    Sm90BackwardShared s{};
+    s.row_bytes[0] = sm90_tile_bytes(rows, scored_depth), s.row_bytes[1] = sm90_tile_bytes(rows, carried_depth);
+    s.column_bytes[0] = sm90_tile_bytes(columns, scored_depth), s.column_bytes[1] = sm90_tile_bytes(columns, carried_depth);
+    s.statistics = s.row_bytes[0] + s.row_bytes[1] + stages * (s.column_bytes[0] + s.column_bytes[1]);
+    s.statistics_bytes = 4 * (over_keys ? columns : rows);
+    s.barriers = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
+    s.bytes = s.barriers + 8 * (2 + 4 * stages) + sm90_alignment;
+    return s;
+}
 // What the block is launched with, and how the loading warpgroup's share is dealt out. All together may not exceed what
 // was launched, or they wait for ever, although the multiprocessor has the registers.
 constexpr int sm90_registers_launched(int workers, int blocks) { return min_of(255, nvidia_registers_per_unit / (128 * (workers + 1) * blocks) / 8 * 8); }

@@ -5,13 +5,6 @@
 namespace tilewright {
 namespace {
 
-// Every kernel of a call has the same tiles. Not tuned: tiles that suit the caches of every processor.
-Config backward_config() {
-    Config config;
-    config.block_q = 64, config.block_kv = 64;
-    return config;
-}
-
 // Of each workspace: one float for every padded query.
 int64_t statistics_bytes(const Problem& p) { return p.batch * p.heads_q * kernel::backward_padded(p.seq_q) * static_cast<int64_t>(sizeof(float)); }
 
@@ -26,7 +19,7 @@ Result<std::vector<Kernel*>> Attention::State::backward_kernels(const Problem& p
     if (problem.bias) return Status(StatusCode::unsupported, "the backward of a bias is not supported: " + to_text(problem));
     std::vector<Kernel*> all;
     for (KernelKind kind : tilewright::backward_kernels(problem)) {
-        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, kernels.get({kind, problem, backward_config(), aligned, false}));
+        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, kernels.get({kind, problem, backward_configs(device->info().arch).of(kind), aligned, false}));
         all.push_back(kernel);
     }
     return all;

@@ -22,10 +22,10 @@ Workload make_backward_workload(const Problem& problem, const WorkloadOptions& o
     return w;
 }
 
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, const Config& config, int runs) {
+Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, const BackwardConfigs& configs, int runs) {
     std::vector<Kernel*> kernels;
     for (KernelKind kind : backward_kernels(w.problem)) {
-        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply.kernel(spec_for(w, config, kind)));
+        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply.kernel(spec_for(w, configs.of(kind), kind)));
         kernels.push_back(kernel);
     }
     TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, w));

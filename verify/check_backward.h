@@ -19,6 +19,6 @@ struct BackwardReport {
 // Runs the kernels of a backward problem and leaves the gradients in the workload; compares all of them, and guards and gaps for
 // being untouched. unsupported: the device cannot run this config on this problem. `runs` more than 1: the results of all runs
 // must be bitwise equal.
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const Config& config, int runs = 1);
+Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const BackwardConfigs& configs, int runs = 1);
 
 }  // namespace tilewright

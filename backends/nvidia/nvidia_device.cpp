@@ -104,6 +104,15 @@ public:
                                   (void**)nullptr);
         });
     }
+    Status launch(Kernel& kernel, const kernel::BackwardParameters& given, void* stream) override {
+        auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
+        kernel::Sm90BackwardArguments arguments;
+        arguments.parameters = given;
+        fill_work_order(nvidia_kernel.spec, arguments.parameters);
+        if (arguments.parameters.forward.tiles == 0) return {};
+        TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(arguments.parameters));
+        return with_context([&] { return launch_in_context(nvidia_kernel, arguments, static_cast<Stream>(stream)); });
+    }
     Status synchronize() override {
         return with_context([&] { return driver_.synchronize(); });
     }
@@ -117,6 +126,8 @@ private:
     }
     Status launch_in_context(const NvidiaKernel& kernel, kernel::ForwardParameters& parameters, Stream stream);
     Status make_maps(const NvidiaKernel& kernel, kernel::Sm90Arguments& arguments);
+    Status launch_in_context(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments, Stream stream);
+    Status make_maps(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments);
 
     const Driver& driver_;
     const DeviceHandle handle_;
@@ -152,6 +163,32 @@ Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::Forwa
     int64_t most_blocks = persistent ? int64_t{info_.arch.units} * kernel.resident_blocks : parameters.tiles;
     unsigned grid = (unsigned)std::min<int64_t>(parameters.tiles, most_blocks);
     return driver_.launch(kernel.function, grid, 1u, 1u, kernel.threads, 1u, 1u, kernel.shared_bytes, stream, &argument, (void**)nullptr);
+}
+
+Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments) {
+    const kernel::BackwardParameters& p = arguments.parameters;
+    const kernel::ForwardParameters& f = p.forward;
+    const Problem& problem = kernel.spec.problem;
+    const Config& config = kernel.spec.config;
+    bool over_keys = kernel.spec.kind == KernelKind::attention_backward_keys;
+    // Without queries or keys what lies along them is not read.
+    const void* any = f.seq_q > 0 ? f.query : f.key;
+    auto get = [&](const char* name, const void* address, const kernel::Strides& strides, int64_t columns, bool of_keys, kernel::TensorMap& map) {
+        int rows = of_keys ? f.seq_kv : f.seq_q, heads = of_keys ? f.heads_kv : f.heads_q, box = of_keys ? config.block_kv : config.block_q;
+        return maps_.get(name, rows > 0 ? address : any, problem.dtype, kernel::tensor_map_shape(strides, (int)columns, rows, heads, f.batch, box), map);
+    };
+    kernel::TensorMap &query = over_keys ? arguments.scored : arguments.row_scored, &key = over_keys ? arguments.row_scored : arguments.scored;
+    kernel::TensorMap &out_gradient = over_keys ? arguments.carried : arguments.row_carried, &value = over_keys ? arguments.row_carried : arguments.carried;
+    TILEWRIGHT_RETURN_IF_ERROR(get("query", f.query, f.query_strides, problem.head_dim, false, query));
+    TILEWRIGHT_RETURN_IF_ERROR(get("key", f.key, f.key_strides, problem.head_dim, true, key));
+    TILEWRIGHT_RETURN_IF_ERROR(get("value", f.value, f.value_strides, problem.head_dim_v, true, value));
+    return get("out_gradient", p.out_gradient, p.out_gradient_strides, problem.head_dim_v, false, out_gradient);
+}
+
+Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments, Stream stream) {
+    if (kernel.takes_maps) TILEWRIGHT_RETURN_IF_ERROR(make_maps(kernel, arguments));
+    void* argument = kernel.takes_maps ? static_cast<void*>(&arguments) : static_cast<void*>(&arguments.parameters);
+    return driver_.launch(kernel.function, (unsigned)arguments.parameters.forward.tiles, 1u, 1u, kernel.threads, 1u, 1u, kernel.shared_bytes, stream, &argument, (void**)nullptr);
 }
 
 Result<std::vector<double>> NvidiaDevice::time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) {

@@ -31,14 +31,15 @@ Status NvidiaKernel::load(const CodeObject& object, const Arch& arch) {
         return {StatusCode::unsupported, "a block needs " + std::to_string(shared_bytes) + " bytes of shared memory; the device has " +
                                              std::to_string(arch.shared_bytes_per_block)};
     TILEWRIGHT_ASSIGN_OR_RETURN(CubinKernel found, find_kernel(object, entry));
-    bool decodes = spec.kind == KernelKind::attention_decode;
-    takes_maps = !decodes && found.parameter_bytes == sizeof(kernel::Sm90Arguments);
-    if (decodes && found.parameter_bytes != sizeof(kernel::DecodeParameters))
-        return {StatusCode::internal, entry + " takes " + std::to_string(found.parameter_bytes) + " bytes of parameters; the host has " +
-                                          std::to_string(sizeof(kernel::DecodeParameters))};
-    if (!decodes && !takes_maps && found.parameter_bytes != sizeof(kernel::ForwardParameters))
-        return {StatusCode::internal, entry + " takes " + std::to_string(found.parameter_bytes) + " bytes of parameters; the host has " +
-                                          std::to_string(sizeof(kernel::ForwardParameters)) + " or " + std::to_string(sizeof(kernel::Sm90Arguments))};
+    // Without tensor maps and, for kernels that have such a form, with them.
+    size_t plain = sizeof(kernel::ForwardParameters), with_maps = sizeof(kernel::Sm90Arguments);
+    if (is_backward(spec.kind)) plain = sizeof(kernel::BackwardParameters), with_maps = sizeof(kernel::Sm90BackwardArguments);
+    if (spec.kind == KernelKind::attention_decode) plain = with_maps = sizeof(kernel::DecodeParameters);
+    size_t taken = (size_t)found.parameter_bytes;
+    if (taken != plain && taken != with_maps)
+        return {StatusCode::internal, entry + " takes " + std::to_string(taken) + " bytes of parameters; the host has " + std::to_string(plain) +
+                                          (with_maps != plain ? " or " + std::to_string(with_maps) : "")};
+    takes_maps = taken != plain;
     TILEWRIGHT_RETURN_IF_ERROR(driver.load_module(&module, object.bytes.data()));
     TILEWRIGHT_RETURN_IF_ERROR(driver.get_function(&function, module, entry.c_str()));
     TILEWRIGHT_RETURN_IF_ERROR(driver.set_function_attribute(function, function_attribute::max_dynamic_shared, (int)shared_bytes));
@@ -49,14 +50,21 @@ Status NvidiaKernel::load(const CodeObject& object, const Arch& arch) {
 }
 
 Status NvidiaKernel::check_alignment(const kernel::ForwardParameters& p) const {
+    return check_alignment({{"query", p.query, p.query_strides}, {"key", p.key, p.key_strides}, {"value", p.value, p.value_strides}, {"out", p.out, p.out_strides}});
+}
+
+Status NvidiaKernel::check_alignment(const kernel::BackwardParameters& p) const {
+    TILEWRIGHT_RETURN_IF_ERROR(check_alignment(p.forward));
+    return check_alignment({{"out_gradient", p.out_gradient, p.out_gradient_strides},
+                            {"query_gradient", p.query_gradient, p.query_gradient_strides},
+                            {"key_gradient", p.key_gradient, p.key_gradient_strides},
+                            {"value_gradient", p.value_gradient, p.value_gradient_strides}});
+}
+
+Status NvidiaKernel::check_alignment(std::initializer_list<Operand> operands) const {
     if (!spec.aligned) return {};
     int element_bytes = (int)size_of(spec.problem.dtype);
-    struct Operand {
-        const char* name;
-        const void* address;
-        const kernel::Strides& strides;
-    };
-    for (const Operand& operand : {Operand{"query", p.query, p.query_strides}, {"key", p.key, p.key_strides}, {"value", p.value, p.value_strides}, {"out", p.out, p.out_strides}}) {
+    for (const Operand& operand : operands) {
         const kernel::Strides& s = operand.strides;
         uintptr_t low_bits = reinterpret_cast<uintptr_t>(operand.address) | (uintptr_t)((s.batch | s.head | s.row) * element_bytes);
         if (low_bits % alignment)

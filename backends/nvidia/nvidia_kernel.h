@@ -15,6 +15,7 @@ struct NvidiaKernel : Kernel {
     Status load(const CodeObject& object, const Arch& arch);
     // Status of the first tensor whose address or strides are no multiples of 16 bytes, if the kernel relies on that.
     Status check_alignment(const kernel::ForwardParameters& parameters) const;
+    Status check_alignment(const kernel::BackwardParameters& parameters) const;
 
     const Driver& driver;
     const Context context;
@@ -26,6 +27,14 @@ struct NvidiaKernel : Kernel {
     int resident_blocks = 0;      // of a multiprocessor
     Module module = nullptr;
     Function function = nullptr;
+
+private:
+    struct Operand {
+        const char* name;
+        const void* address;
+        const kernel::Strides& strides;
+    };
+    Status check_alignment(std::initializer_list<Operand> operands) const;
 };
 
 }  // namespace tilewright::nvidia

@@ -18,8 +18,9 @@ std::string list(int count, const char* before, int first, const char* after) {
     return text;
 }
 
-// The products of 64 rows and n columns: n is part of the instruction's name and of its operand list.
-std::string wgmma(const char* name, int n, DType dtype, bool left_in_registers, bool accumulate) {
+// The products of 64 rows and n columns: n is part of the instruction's name and of its operand list. Without `keeps` what the
+// accumulator held is dead before.
+std::string wgmma(const char* name, int n, DType dtype, bool left_in_registers, bool accumulate, bool keeps = true) {
     std::string type = dtype == DType::bf16 ? "bf16" : "f16", count = std::to_string(n / 2);
     auto operand = [&](int i) { return "%" + std::to_string(n / 2 + i); };
     std::string instruction = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32." + type + "." + type + " {" + list(n / 2, "%", 0, "") + "}, ";
@@ -31,7 +32,7 @@ std::string wgmma(const char* name, int n, DType dtype, bool left_in_registers, 
         text += std::string("unsigned long long a, unsigned long long b) {\n    asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, ") + (accumulate ? "1" : "0") + ", 0;\\n" +
                 instruction + operand(0) + ", " + operand(1) + ", p, 1, 1, 0, 0;\\n}\"";
     }
-    text += "\n        : " + list(n / 2, "\"+f\"(d[", 0, "])") + " : ";
+    text += "\n        : " + list(n / 2, keeps ? "\"+f\"(d[" : "\"=f\"(d[", 0, "])") + " : ";
     text += left_in_registers ? "\"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"l\"(b));\n}\n" : "\"l\"(a), \"l\"(b));\n}\n";
     return text;
 }
@@ -102,6 +103,52 @@ Result<FamilyText> sm90_text(const KernelSpec& spec, const Arch& arch) {
     return text;
 }
 
+// The kernels that work row by row suit every architecture and layout.
+FamilyText backward_rows_text(const KernelSpec& spec) {
+    std::string kind = name(spec.kind);
+    FamilyText text;
+    text.header = "arch/nvidia_backward_rows.h";
+    text.type = "NvidiaBackwardRows<Config>";
+    text.entry = "extern \"C\" __global__ void __launch_bounds__(Arch::threads) " + kind + "(const __grid_constant__ Arch::Arguments arguments) {\n    " + kind +
+                 "<Arch>(arguments, nullptr);\n}\n";
+    text.threads = kernel::nvidia_backward_rows_threads;
+    return text;
+}
+
+Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) {
+    const Config& c = spec.config;
+    const Problem& p = spec.problem;
+    bool over_keys = spec.kind == KernelKind::attention_backward_keys;
+    int rows = over_keys ? c.block_kv : c.block_q, columns = over_keys ? c.block_q : c.block_kv, d = (int)p.head_dim, d_v = (int)p.head_dim_v;
+    const char *of_rows = over_keys ? "block_kv" : "block_q", *of_columns = over_keys ? "block_q" : "block_kv";
+    if (c.workers < 1 || c.workers > 2) return refuse("workers", c.workers, "the backward's warpgroups are 1 or 2 beside the one that loads");
+    if (rows != 64 * c.workers) return refuse(of_rows, rows, "it must be 64 rows for each of " + std::to_string(c.workers) + " warpgroups");
+    if (columns % 16 || columns > 128) return refuse(of_columns, columns, "it must be a multiple of 16, up to 128");
+    if (kernel::backward_query_block % c.block_q) return refuse("block_q", c.block_q, "the backward's must divide " + std::to_string(kernel::backward_query_block));
+    if (d % 8 || d_v % 8) return refuse("head_dim", d % 8 ? d : d_v, "aligned rows have a multiple of 8 columns");
+    if (c.blocks != 1 || c.persistent) return refuse("blocks", c.blocks, "the backward has one block on a multiprocessor, for one tile: it must be 1, and persistent 0");
+    int registers = (d + (over_keys ? d_v : 0)) / 2 + columns * 5 / 4 + (p.softcap ? columns / 2 : 0) + 16;
+    if (int limit = kernel::sm90_register_limit(c.workers, 1); registers > limit) return refuse("registers of a thread, estimated,", registers, "it has " + std::to_string(limit));
+    int64_t shared = kernel::sm90_backward_shared(rows, columns, d, d_v, c.stages, over_keys).bytes;
+    if (shared > arch.shared_bytes_per_block) return refuse("shared bytes of a block", shared, arch.name + " allows " + std::to_string(arch.shared_bytes_per_block));
+    FamilyText text;
+    text.prelude = wgmma("wgmma_scores", columns, p.dtype, false, true) + wgmma("wgmma_scores_first", columns, p.dtype, false, false, false) +
+                   wgmma("wgmma_output", d, p.dtype, true, true) + (over_keys && d_v != d ? wgmma("wgmma_output", d_v, p.dtype, true, true) : "");
+    text.header = "arch/sm90_backward.h";
+    text.type = "Sm90Backward<Config>";
+    text.entry = entry_text(spec);
+    text.threads = 128 * (c.workers + 1);
+    text.shared_bytes = shared;
+    return text;
+}
+
+Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
+    if (spec.problem.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
+    if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) return backward_rows_text(spec);
+    if (arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned)) return sm90_backward_text(spec, arch);
+    return Status(StatusCode::unsupported, "NVIDIA's backward is for sm_90a and aligned 16-bit tensors");
+}
+
 }  // namespace
 
 Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch) {
@@ -112,6 +159,7 @@ Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch) {
         if (spec.config.persistent) return refuse("persistent", 1, "a block decodes one unit: it must be 0");
         return sm80_text(spec, arch);
     }
+    if (is_backward(spec.kind)) return backward_text(spec, arch);
     if (spec.kind != KernelKind::attention_forward) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no NVIDIA kernel");
     bool maps = arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned);
     return maps ? sm90_text(spec, arch) : sm80_text(spec, arch);

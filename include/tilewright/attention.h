@@ -110,7 +110,7 @@ public:
     Result<int64_t> decode_workspace_bytes(const Problem& problem, int splits = 0) const;
 
     // Gradients of `problem`, whose operation is `backward` (docs/numerics.md says exactly which), bitwise repeatable. Rows that see
-    // nothing contribute zero. unsupported: the problem has a bias, or the device has no backward. Otherwise as forward().
+    // nothing contribute zero. unsupported: the problem has a bias, or the device no backward for it (docs/numerics.md). Otherwise as forward().
     Status backward(const Problem& problem, const BackwardTensors& tensors, void* stream = nullptr);
 
     // Compiles and loads what forward() or backward() will need for dense, aligned tensors of this problem.

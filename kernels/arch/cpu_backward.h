@@ -15,8 +15,6 @@ struct BackwardOperand {
     bool finite;  // otherwise 0 * infinity must be kept from rows that the column is hidden from
 };
 
-struct NoFragment {};
-
 }  // namespace cpu
 
 template <class Config_>
@@ -38,7 +36,7 @@ struct CpuBackward : cpu::Lane {
     using ScoredGradient = cpu::Accumulator<Element, rows, scored_width, scored_depth>;
     using CarriedGradient = cpu::Accumulator<Element, rows, carried_width, carried_depth>;
     using Rounded = cpu::InPlace<Scores>;
-    using Slopes = typename cpu::Choose<Config::softcap, Scores, cpu::NoFragment>::type;
+    using Slopes = typename Choose<Config::softcap, Scores, NoFragment>::type;
     template <int depth> using Operand = cpu::BackwardOperand<depth, columns, Tile>;
 
     // What the prologue wrote of the queries, which are columns or rows.
@@ -108,6 +106,8 @@ struct CpuBackward : cpu::Lane {
         TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep& step) const { return {p.log_sums + statistics_of(step)}; }
         TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep& step) const { return {p.deltas + statistics_of(step)}; }
         void release_rows() const {}
+        void hide_garbage() const {}  // start_gradient looks after it
+        void reveal_garbage(const BackwardParameters&, const Tile&) const {}
         void release_scored() const {}
         void release_carried() const {}
 

@@ -15,6 +15,12 @@ struct Sm90Arguments {
     ForwardParameters parameters;
 };
 
+// Of the backward's passes: over keys K, V, Q, dO; over queries Q, dO, K, V. Boxes are tiles of rows and tiles of columns.
+struct Sm90BackwardArguments {
+    TensorMap row_scored, row_carried, scored, carried;
+    BackwardParameters parameters;
+};
+
 // Architectures of this family run a kernel of sm90.h, which takes Sm90Arguments, where this holds; else one of sm80.h,
 // which takes ForwardParameters alone: float inputs, and addresses, strides or head dims that the copy engine cannot do.
 constexpr bool takes_tensor_maps(int element_bytes, bool aligned) { return element_bytes == 2 && aligned; }

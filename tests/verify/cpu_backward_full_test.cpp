@@ -24,7 +24,7 @@ protected:
         return *parsed;
     }
     static void expect_right(Workload& w, const Config& config = {}, int runs = 1) {
-        Result<BackwardReport> report = check_backward(device(), kernels(), w, config, runs);
+        Result<BackwardReport> report = check_backward(device(), kernels(), w, {config, config}, runs);
         ASSERT_TRUE(report.ok()) << to_text(w.problem) << ": " << report.status().message();
         EXPECT_TRUE(report->passed) << to_text(w.problem) << ": " << report->failure;
     }
@@ -136,7 +136,7 @@ TEST_F(CpuBackward, GivesTheSameBitsTwentyTimes) {
 
 TEST_F(CpuBackward, RefusesABiasInOneSentence) {
     Workload w = make_backward_workload(problem("sq5,skv5,d8,fp32,bias"));
-    Result<BackwardReport> report = check_backward(device(), kernels(), w, {});
+    Result<BackwardReport> report = check_backward(device(), kernels(), w, backward_configs(device().info().arch));
     EXPECT_EQ(report.status().code(), StatusCode::unsupported);
     EXPECT_EQ(report.status().message(), "the problem has a bias; the backward of a bias is not supported");
 }

@@ -1,0 +1,105 @@
+// The backward on an NVIDIA device: gradients against the float64 reference. Skipped where there is none that has one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "verify/check_backward.h"
+
+namespace tilewright {
+namespace {
+
+class NvidiaBackward : public testing::Test {
+protected:
+    static Device* device() {
+        static std::unique_ptr<Device> opened = [] {
+            Result<std::unique_ptr<Device>> device = open_device("nvidia:0");
+            return device.ok() ? *std::move(device) : nullptr;
+        }();
+        return opened.get();
+    }
+    void SetUp() override {
+        if (!device() || device()->info().arch.family != Family::sm90) GTEST_SKIP() << "no sm_90a device";
+    }
+    static CompiledKernels& kernels() {
+        static CompiledKernels compiled(**find_backend("nvidia"), *device());
+        return compiled;
+    }
+    static Problem problem(const std::string& text) {
+        Result<Problem> parsed = parse_problem("backward:" + text);
+        EXPECT_TRUE(parsed.ok()) << text;
+        return *parsed;
+    }
+    static void expect_right(Workload& w, int runs = 1) {
+        Result<BackwardReport> report = check_backward(*device(), kernels(), w, backward_configs(device()->info().arch), runs);
+        ASSERT_TRUE(report.ok()) << to_text(w.problem) << ": " << report.status().message();
+        EXPECT_TRUE(report->passed) << to_text(w.problem) << ": " << report->failure;
+    }
+    static void expect_right(const std::string& text, const WorkloadOptions& options = {}) {
+        Workload w = make_backward_workload(problem(text), options);
+        expect_right(w);
+    }
+};
+
+TEST_F(NvidiaBackward, IsRightAtEveryRaggedSizeUnderEveryMask) {
+    for (const char* mask : {"", ",causal", ",causal,topleft", ",window20:7", ",window90:-1"})
+        for (const char* sizes : {"sq1,skv1", "sq1,skv130", "sq130,skv1", "sq128,skv128", "sq127,skv129", "sq65,skv300", "sq300,skv63"})
+            expect_right(std::string("hq2,hkv1,") + sizes + ",d64,bf16" + mask);
+}
+
+TEST_F(NvidiaBackward, IsRightInEveryTypeAndHeadDimension) {
+    for (const char* type : {"bf16", "fp16"})
+        for (const char* dims : {"d64", "d128", "d8", "d40,dv72", "d96", "d104,dv64", "d128,dv96"}) expect_right(std::string("b2,hq4,hkv2,sq150,skv190,causal,") + dims + "," + type);
+}
+
+TEST_F(NvidiaBackward, IsRightInEveryVariant) {
+    for (const char* variant : {"softcap", "alibi", "sink", "softcap,alibi,sink,causal", "softcap,alibi,sink,window30:10"}) {
+        WorkloadOptions options;
+        options.softcap = 2;
+        expect_right("b2,hq4,hkv2,sq140,skv160,d64,bf16," + std::string(variant), options);
+    }
+}
+
+TEST_F(NvidiaBackward, IsRightInEveryAlignedLayout) {
+    for (Layout layout : {Layout::heads_first, Layout::rows_first, Layout::packed, Layout::transposed, Layout::gapped}) {
+        WorkloadOptions options;
+        options.layout = layout, options.lse = layout != Layout::packed;
+        expect_right("b2,hq2,hkv2,sq140,skv140,d64,bf16,causal", options);
+    }
+}
+
+TEST_F(NvidiaBackward, OfNothingIsZeroOrNothing) {
+    for (const char* sizes : {"sq0,skv5", "sq5,skv0", "b0,sq5,skv5", "sq0,skv0"}) expect_right(std::string("hq2,hkv1,d64,bf16,sink,") + sizes);
+}
+
+TEST_F(NvidiaBackward, RowsThatSeeNothingContributeZeroAndAreNotRead) {
+    Workload w = make_backward_workload(problem("hq2,hkv1,sq200,skv70,d64,bf16,causal,sink"));
+    for (int64_t i = 0; i < 130; ++i) w.set(w.out_gradient, 0, 1, i, 3, NAN), w.set(w.query, 0, 1, i, 5, INFINITY);
+    expect_right(w);
+}
+
+TEST_F(NvidiaBackward, WhatIsHiddenChangesNoBit) {
+    Workload clean = make_backward_workload(problem("hq2,hkv1,sq200,skv300,d64,bf16,window20:10,topleft")), dirty = clean;
+    expect_right(clean);
+    for (int64_t j = 210; j < 300; ++j) dirty.set(dirty.key, 0, 0, j, 2, NAN), dirty.set(dirty.value, 0, 0, j, 3, -INFINITY);
+    expect_right(dirty);
+    for (size_t i = 0; i < clean.written().size(); ++i) EXPECT_EQ(clean.elements(*clean.written()[i]), dirty.elements(*dirty.written()[i]));
+}
+
+TEST_F(NvidiaBackward, VisibleNanReachesWhatItMeetsAlone) {
+    for (int which = 0; which < 4; ++which)
+        for (double special : {double(NAN), double(INFINITY)}) {
+            if (which < 2 && special == double(INFINITY)) continue;  // then some scores are -infinity, for which the reference has no gradient
+            Workload w = make_backward_workload(problem("hq2,hkv1,sq300,skv300,d64,bf16,window20:10"));
+            w.set(which == 0 ? w.query : which == 1 ? w.key : which == 2 ? w.value : w.out_gradient, 0, 0, 150, 3, special);
+            forward_results(w);
+            expect_right(w);
+        }
+}
+
+TEST_F(NvidiaBackward, GivesTheSameBitsTwentyTimes) {
+    Workload w = make_backward_workload(problem("b2,hq4,hkv2,sq450,skv370,d128,bf16,causal,sink"));
+    expect_right(w, 20);
+}
+
+}  // namespace
+}  // namespace tilewright
