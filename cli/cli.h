@@ -89,6 +89,20 @@ private:
     int64_t seq_ = 4096, batch_ = 1;
 };
 
+// As ProblemOptions for several: --problem TEXT as often as one likes, --problems FILE (one problem text a line, # begins a comment), a model.
+class ProblemListOptions {
+public:
+    void add_to(CommandLine& line);
+    // Each once, in the order of --problem, the file, the model. invalid_argument if there is none, or one is wrong: it is named, in a file by its line.
+    Result<std::vector<Problem>> problems() const;
+    bool is_list() const { return !file_.empty() || texts_.size() + (model_.empty() ? 0 : 1) > 1; }  // was more than one asked for
+
+private:
+    std::vector<std::string> texts_;
+    std::string file_, model_, phase_ = "prefill";
+    int64_t seq_ = 4096, batch_ = 1;
+};
+
 // The architecture called `name`; not_found names those that are known.
 Result<Arch> arch_named(const std::string& name);
 // "60", "60s", "5m", "2h" as seconds.

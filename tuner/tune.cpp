@@ -286,6 +286,7 @@ Result<TuneReport> tune(const Problem& problem, const std::string& device, Store
     TILEWRIGHT_ASSIGN_OR_RETURN(ScratchDirectory scratch, ScratchDirectory::create());
     report.legal = static_cast<int64_t>(space.configs.size());
     report.rejected = space.rejected;
+    report.rejected_examples = space.rejected_examples;
     report.seeds = static_cast<int64_t>(space.search.seeds().size());
     report.roofline_us = roofline_us(problem, report.device.arch);
     Tuner tuner(options, store, std::move(space), std::move(scratch), std::move(strategy), report);

@@ -53,13 +53,14 @@ struct TuneReport {
     Problem problem;
     DeviceInfo device;
     std::string strategy;
-    std::vector<TuneTrial> trials;            // resumed ones first, then in the order of this run
-    std::optional<size_t> best;               // index of the winner
-    std::vector<size_t> ties;                 // winners within noise, the winner first
-    std::optional<size_t> worst;              // the slowest correct one
-    double median_us = 0;                     // of the correct ones
-    std::map<std::string, int64_t> outcomes;  // trials by outcome
-    std::map<std::string, int64_t> rejected;  // candidates never tried, by constraint
+    std::vector<TuneTrial> trials;                         // resumed ones first, then in the order of this run
+    std::optional<size_t> best;                            // index of the winner
+    std::vector<size_t> ties;                              // winners within noise, the winner first
+    std::optional<size_t> worst;                           // the slowest correct one
+    double median_us = 0;                                  // of the correct ones
+    std::map<std::string, int64_t> outcomes;               // trials by outcome
+    std::map<std::string, int64_t> rejected;               // candidates never tried, by constraint
+    std::map<std::string, std::string> rejected_examples;  // one reason by constraint
     int64_t legal = 0, resumed = 0, seeds = 0;
     double roofline_us = 0, seconds = 0;
     std::string stopped;             // "budget", "exhausted", "interrupted"

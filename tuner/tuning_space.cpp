@@ -40,8 +40,12 @@ Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const
     auto search = SearchSpace::create(std::move(parameters), std::move(rows), std::move(prior), std::move(seed_indices));
     if (!search.ok()) return search.status();
     std::map<std::string, int64_t> rejected;
-    for (const Rejection& rejection : rejections) ++rejected[name(rejection.constraint)];
-    return TuningSpace{std::move(space), std::move(configs), *std::move(search), std::move(rejected), std::move(rejections)};
+    std::map<std::string, std::string> examples;
+    for (const Rejection& rejection : rejections) {
+        ++rejected[name(rejection.constraint)];
+        examples.emplace(name(rejection.constraint), rejection.reason);
+    }
+    return TuningSpace{std::move(space), std::move(configs), *std::move(search), std::move(rejected), std::move(rejections), std::move(examples)};
 }
 
 }  // namespace tilewright

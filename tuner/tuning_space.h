@@ -11,10 +11,11 @@ namespace tilewright {
 
 struct TuningSpace {
     Space space;
-    std::vector<Config> configs;              // legal ones; configs[i] is configuration i of `search`
-    SearchSpace search;                       // its prior is the model's predicted time in microseconds
-    std::map<std::string, int64_t> rejected;  // by constraint
-    std::vector<Rejection> rejections;        // every candidate that was rejected, with its reason
+    std::vector<Config> configs;                           // legal ones; configs[i] is configuration i of `search`
+    SearchSpace search;                                    // its prior is the model's predicted time in microseconds
+    std::map<std::string, int64_t> rejected;               // by constraint
+    std::vector<Rejection> rejections;                     // every candidate that was rejected, with its reason
+    std::map<std::string, std::string> rejected_examples;  // one reason by constraint
 };
 
 // `seeds` that are legal here are tried first, in their order; others are left out. unsupported: not one config is legal.

@@ -1,0 +1,131 @@
+// What tune prints at the end: tables for people, JSON for programs.
+#include "cli/tune_output.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace tilewright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const TuneTrial& trial) {
+    const Measurement& m = trial.measurement;
+    Json json = {{"config", Json::parse(tilewright::to_json(trial.config))}, {"outcome", name(m.outcome)}};
+    if (m.outcome == Outcome::correct)
+        json.update(Json{{"median_us", m.median_us},
+                         {"p20_us", m.p20_us},
+                         {"p80_us", m.p80_us},
+                         {"samples", m.samples},
+                         {"error", m.error},
+                         {"predicted_us", trial.predicted_us}});
+    else
+        json["reason"] = m.note;
+    return json;
+}
+
+Json to_json(const TuneReport& report) {
+    Json json = {{"problem", to_text(report.problem)},
+                 {"device", report.device.id},
+                 {"device_name", report.device.name},
+                 {"strategy", report.strategy},
+                 {"legal", report.legal},
+                 {"tried", report.trials.size()},
+                 {"resumed", report.resumed},
+                 {"seeds", report.seeds},
+                 {"seconds", report.seconds},
+                 {"stopped", report.stopped},
+                 {"roofline_us", report.roofline_us},
+                 {"outcomes", report.outcomes},
+                 {"rejected", report.rejected}};
+    if (report.best) {
+        Json ties = Json::array();
+        for (const size_t tie : report.ties) ties.push_back(Json::parse(tilewright::to_json(report.trials[tie].config)));
+        json.update(Json{{"config", Json::parse(tilewright::to_json(report.trials[*report.best].config))},
+                         {"best", to_json(report.trials[*report.best])},
+                         {"median_us", report.median_us},
+                         {"worst", to_json(report.trials[*report.worst])},
+                         {"ties", ties}});
+    }
+    Json failed = Json::array();
+    for (const TuneTrial& trial : report.trials)
+        if (trial.measurement.outcome != Outcome::correct) failed.push_back(to_json(trial));
+    json["failed"] = failed;
+    if (!report.device_failure.empty()) json["device_failure"] = report.device_failure;
+    json["notes"] = report.notes;
+    return json;
+}
+
+void print_report(const TuneReport& report) {
+    std::printf("%s on %s (%s)\n", to_text(report.problem).c_str(), report.device.id.c_str(), report.device.name.c_str());
+    std::printf("tried %zu of %lld legal configs in %.1f s (%lld from the database, %lld seeds); stopped: %s\n", report.trials.size(),
+                static_cast<long long>(report.legal), report.seconds, static_cast<long long>(report.resumed), static_cast<long long>(report.seeds),
+                report.stopped.c_str());
+    std::printf("outcomes:");
+    for (const auto& [outcome, count] : report.outcomes) std::printf(" %s %lld", outcome.c_str(), static_cast<long long>(count));
+    std::printf("; never tried:");
+    for (const auto& [constraint, count] : report.rejected) std::printf(" %s %lld", constraint.c_str(), static_cast<long long>(count));
+    std::printf("\n");
+    if (report.best) {
+        const auto row = [](const char* what, const TuneTrial& trial) {
+            std::printf("%-7s %12.1f us  %s\n", what, trial.measurement.median_us, tilewright::to_json(trial.config).c_str());
+        };
+        row("best", report.trials[*report.best]);
+        for (const size_t tie : report.ties)
+            if (tie != *report.best) row("  tied", report.trials[tie]);
+        std::printf("%-7s %12.1f us\n", "median", report.median_us);
+        row("worst", report.trials[*report.worst]);
+    }
+    for (const std::string& note : report.notes) std::printf("note: %s\n", note.c_str());
+    if (!report.device_failure.empty()) std::printf("%s\n", report.device_failure.c_str());
+}
+
+Json to_json(const WorkResult& result) {
+    if (result.status.ok()) return to_json(result.report);
+    return {{"problem", to_text(result.problem)}, {"error", result.status.message()}};
+}
+
+void print_table(const std::vector<WorkResult>& results) {
+    size_t width = 7;
+    for (const WorkResult& result : results) width = std::max(width, to_text(result.problem).size());
+    std::printf("%-*s  %12s  %13s  %s\n", static_cast<int>(width), "problem", "best", "tried", "config");
+    size_t tuned = 0;
+    for (const auto& [problem, status, report] : results) {
+        std::printf("%-*s  ", static_cast<int>(width), to_text(problem).c_str());
+        if (!status.ok()) {
+            std::printf("%s\n", status.message().c_str());
+            continue;
+        }
+        const std::string tried = std::to_string(report.trials.size()) + "/" + std::to_string(report.legal);
+        if (report.best) {
+            const TuneTrial& best = report.trials[*report.best];
+            std::printf("%9.1f us  %13s  %s\n", best.measurement.median_us, tried.c_str(), tilewright::to_json(best.config).c_str());
+            ++tuned;
+        } else {
+            std::printf("%12s  %13s\n", "none", tried.c_str());
+        }
+    }
+    std::printf("%zu of %zu problems have a winner\n", tuned, results.size());
+    for (const WorkResult& result : results) {
+        for (const std::string& note : result.report.notes) std::printf("note: %s: %s\n", to_text(result.problem).c_str(), note.c_str());
+        if (!result.report.device_failure.empty()) std::printf("%s: %s\n", to_text(result.problem).c_str(), result.report.device_failure.c_str());
+    }
+}
+
+}  // namespace
+
+void print_results(const std::vector<WorkResult>& results, bool is_list, bool json) {
+    if (json) {
+        Json all = Json::array();
+        for (const WorkResult& result : results) all.push_back(to_json(result));
+        // A compiler's words may have been cut within a character.
+        std::printf("%s\n", (is_list ? all : all[0]).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    } else if (is_list) {
+        print_table(results);
+    } else {
+        print_report(results[0].report);
+    }
+}
+
+}  // namespace tilewright::cli

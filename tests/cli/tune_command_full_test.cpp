@@ -1,0 +1,99 @@
+// tune as people call it: a list of problems on the CPU, its table, its JSON and its report, which is looked at in a browser where there is one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/process.h"
+#include "core/scratch_directory.h"
+#include "markup.h"
+
+namespace tilewright {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class TuneCommand : public testing::Test {
+protected:
+    ProcessResult tune(std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), {TILEWRIGHT_COMMAND, "tune", "--budget", "3", "--db", file("t.db"), "--quiet"});
+        Result<ProcessResult> result = run_process({.arguments = std::move(arguments), .timeout_seconds = 300});
+        EXPECT_TRUE(result.ok()) << result.status().message();
+        return result.ok() ? *result : ProcessResult{};
+    }
+    std::string file(const std::string& name) const { return scratch_.file(name); }
+
+    ScratchDirectory scratch_ = *ScratchDirectory::create();
+};
+
+std::string microseconds(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f us", value);
+    return text;
+}
+
+TEST_F(TuneCommand, TunesAListAndWritesAPageWithItsNumbers) {
+    ASSERT_TRUE(write_file(file("list"), "# small ones\nforward:sq64,d64,fp32\nforward:hq2,sq128,d64,fp32,causal  # two heads\n").ok());
+    const ProcessResult run = tune({"--problems", file("list"), "--json", "--report", file("report.html")});
+    ASSERT_EQ(run.exit_code, 0) << run.error;
+    const json results = json::parse(run.output);
+    ASSERT_TRUE(results.is_array());
+    ASSERT_EQ(results.size(), 2u);
+    EXPECT_THAT(results[1]["problem"], HasSubstr("hq2"));
+
+    const Result<std::string> page = read_file(file("report.html"));
+    ASSERT_TRUE(page.ok());
+    EXPECT_EQ(test::markup_fault(*page), "");
+    for (const json& result : results) {
+        EXPECT_EQ(result["tried"], 3);
+        EXPECT_THAT(*page, HasSubstr("<h2>" + result["problem"].get<std::string>() + "</h2>"));
+        EXPECT_THAT(*page, HasSubstr("3 of " + result["legal"].dump() + " legal configs"));
+        for (const auto& [constraint, count] : result["rejected"].items())
+            EXPECT_THAT(*page, HasSubstr("never tried: " + constraint + "</td><td class=\"number\">" + count.dump() + "<"));
+    }
+
+    // The same again finds all in the database and prints the table.
+    const ProcessResult table = tune({"--problems", file("list")});
+    EXPECT_EQ(table.exit_code, 0) << table.error;
+    for (const json& result : results) EXPECT_THAT(table.output, HasSubstr(microseconds(result["best"]["median_us"].get<double>())));
+    EXPECT_THAT(table.output, HasSubstr("2 of 2 problems have a winner"));
+
+    const std::string browser = find_program("chromium");
+    if (browser.empty()) GTEST_SKIP() << "all but this passed: there is no chromium to look at the page with";
+    const std::string shot = std::string(TILEWRIGHT_COMMAND) + "_report.png";
+    std::remove(shot.c_str());
+    const auto looked = run_process({.arguments = {browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1100,2000",
+                                                   "--user-data-dir=" + file("profile"), "--screenshot=" + shot, "file://" + file("report.html")},
+                                     .timeout_seconds = 120});
+    ASSERT_TRUE(looked.ok()) << looked.status().message();
+    const Result<std::string> picture = read_file(shot);
+    ASSERT_TRUE(picture.ok()) << looked->error;
+    EXPECT_GT(picture->size(), 20000u) << shot << " is all but empty";
+}
+
+TEST_F(TuneCommand, OneProblemIsAnObjectAndSeveralAreAnArray) {
+    const ProcessResult one = tune({"--problem", "forward:sq64,d64,fp32", "--json"});
+    EXPECT_TRUE(json::parse(one.output).is_object()) << one.error;
+    const ProcessResult two = tune({"--problem", "forward:sq64,d64,fp32", "--problem", "forward:sq96,d64,fp32", "--json"});
+    EXPECT_EQ(json::parse(two.output).size(), 2u) << two.error;
+    EXPECT_TRUE(json::parse(two.output).is_array());
+}
+
+TEST_F(TuneCommand, SaysWhatIsWrongBeforeAnythingRuns) {
+    ASSERT_TRUE(write_file(file("list"), "forward:sq64,d64,fp32\n\nforward:sq64,colour\n").ok());
+    const ProcessResult wrong = tune({"--problems", file("list")});
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_THAT(wrong.error, HasSubstr("line 3: "));
+    EXPECT_THAT(wrong.error, HasSubstr("colour"));
+    EXPECT_FALSE(read_file(file("t.db")).ok());
+    const ProcessResult nowhere = tune({"--problem", "forward:sq64,d64,fp32", "--report", file("no/such.html")});
+    EXPECT_EQ(nowhere.exit_code, 2);
+    EXPECT_THAT(nowhere.error, HasSubstr("--report: cannot write"));
+    EXPECT_FALSE(read_file(file("t.db")).ok());
+    EXPECT_THAT(tune({}).error, HasSubstr("no problem given"));
+}
+
+}  // namespace
+}  // namespace tilewright
