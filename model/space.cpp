@@ -17,12 +17,17 @@ struct FamilyValues {
 };
 FamilyValues values_of(Family family) {
     switch (family) {
-    case Family::cpu: return {{1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256}, {32, 64, 128, 256, 512}, {1}, {1}, {1}, {0, 1}, {0}, {0}};
-    case Family::sm90: return {{64, 128, 192}, {32, 48, 64, 80, 96, 112, 128, 160, 176, 192, 256}, {1, 2, 3, 4}, {1, 2, 3}, {1, 2}, {0, 1}, {0, 1}, {0, 1}};
-    case Family::sm80: return {{16, 32, 64, 128, 192, 256}, {16, 32, 64, 96, 128}, {1, 2, 3}, {1, 2, 4, 8}, {1, 2, 3}, {0, 1}, {0}, {0, 1}};
-    case Family::cdna: return {{16, 32, 64, 128, 256}, {32, 64, 128}, {1, 2}, {1, 2, 4, 8}, {1, 2, 3, 4}, {0, 1}, {0, 1}, {0}};
-    case Family::rdna3:
-    case Family::rdna4: return {{16, 32, 64, 128, 256}, {16, 32, 64, 128}, {1, 2}, {1, 2, 4, 8}, {1, 2, 4, 6}, {0, 1}, {0, 1}, {0}};
+        case Family::cpu:
+            return {{1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256}, {32, 64, 128, 256, 512}, {1}, {1}, {1}, {0, 1}, {0}, {0}};
+        case Family::sm90:
+            return {{64, 128, 192}, {32, 48, 64, 80, 96, 112, 128, 160, 176, 192, 256}, {1, 2, 3, 4}, {1, 2, 3}, {1, 2}, {0, 1}, {0, 1}, {0, 1}};
+        case Family::sm80:
+            return {{16, 32, 64, 128, 192, 256}, {16, 32, 64, 96, 128}, {1, 2, 3}, {1, 2, 4, 8}, {1, 2, 3}, {0, 1}, {0}, {0, 1}};
+        case Family::cdna:
+            return {{16, 32, 64, 128, 256}, {32, 64, 128}, {1, 2}, {1, 2, 4, 8}, {1, 2, 3, 4}, {0, 1}, {0, 1}, {0}};
+        case Family::rdna3:
+        case Family::rdna4:
+            return {{16, 32, 64, 128, 256}, {16, 32, 64, 128}, {1, 2}, {1, 2, 4, 8}, {1, 2, 4, 6}, {0, 1}, {0, 1}, {0}};
     }
     return {};
 }
@@ -60,9 +65,15 @@ Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources
     int needed = resources.registers, budget = resources.register_budget;
     // AMD's estimate is so rough that within a quarter the compiler has the last word.
     int tolerance = arch.backend == "amd" ? budget / 4 : 0;
+    // But a few waves that hold a whole KV tile on its way to LDS always spill.
+    constexpr int64_t most_in_flight = 96;
+    if (int64_t held = spec.config.block_kv * (spec.problem.head_dim + spec.problem.head_dim_v) / 2 / resources.threads;
+        arch.backend == "amd" && held > most_in_flight)
+        return unsupported("keys and values on their way take " + std::to_string(held) + " registers per lane; more than " + std::to_string(most_in_flight) +
+                           " spill: use more workers or a smaller block_kv");
     if (needed <= budget + tolerance) return {};
-    return unsupported("needs about " + std::to_string(needed) + " registers per lane; " + arch.name + " leaves " + std::to_string(budget) +
-                       " with blocks " + std::to_string(spec.config.blocks) + " and workers " + std::to_string(spec.config.workers));
+    return unsupported("needs about " + std::to_string(needed) + " registers per lane; " + arch.name + " leaves " + std::to_string(budget) + " with blocks " +
+                       std::to_string(spec.config.blocks) + " and workers " + std::to_string(spec.config.workers));
 }
 
 // `constraint` is the last one looked at: of a rejected config, the one that rejects it.
@@ -147,10 +158,14 @@ Status check(const Space& space, const Config& config) {
 
 const char* name(Constraint constraint) {
     switch (constraint) {
-    case Constraint::use: return "use";
-    case Constraint::kernel: return "kernel";
-    case Constraint::limits: return "limits";
-    case Constraint::registers: return "registers";
+        case Constraint::use:
+            return "use";
+        case Constraint::kernel:
+            return "kernel";
+        case Constraint::limits:
+            return "limits";
+        case Constraint::registers:
+            return "registers";
     }
     return "unknown";
 }
@@ -161,8 +176,10 @@ std::vector<Config> enumerate(const Space& space, std::vector<Rejection>* reject
         Config config = space.at(index);
         Constraint constraint;
         Status status = judge(space, config, constraint);
-        if (status.ok()) legal.push_back(config);
-        else if (rejected) rejected->push_back({config, constraint, status.message()});
+        if (status.ok())
+            legal.push_back(config);
+        else if (rejected)
+            rejected->push_back({config, constraint, status.message()});
     }
     return legal;
 }
