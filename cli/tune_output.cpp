@@ -64,7 +64,7 @@ void print_report(const TuneReport& report) {
                 report.stopped.c_str());
     std::printf("outcomes:");
     for (const auto& [outcome, count] : report.outcomes) std::printf(" %s %lld", outcome.c_str(), static_cast<long long>(count));
-    std::printf("; never tried:");
+    std::fputs(report.rejected.empty() ? "" : "; never tried:", stdout);
     for (const auto& [constraint, count] : report.rejected) std::printf(" %s %lld", constraint.c_str(), static_cast<long long>(count));
     std::printf("\n");
     if (report.best) {
