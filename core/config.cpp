@@ -20,6 +20,7 @@ constexpr ConfigField fields[] = {
     {"section_kb", &Config::section_kb, "heads walk together while their K and V fit in so many KiB; 0: all"},
     {"dot16", &Config::dot16, "CPU: 1: 16-bit dot products where the processor has them"},
     {"persistent", &Config::persistent, "1: as many blocks as fit the device, tiles dealt at run time"},
+    {"early_kb", &Config::early_kb, "decode, sm_90a: KiB of keys and values that a block asks for while the kernel before is still running; 0: it waits"},
 };
 
 }  // namespace
