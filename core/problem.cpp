@@ -2,16 +2,69 @@
 #include "tilewright/problem.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 namespace tilewright {
 namespace {
 
 constexpr int64_t largest_sequence = int64_t{1} << 29;  // sums of three positions stay below 2^31 in the kernels
 constexpr int64_t largest_heads = 65536, largest_batch = int64_t{1} << 24, largest_head_dim = 256;
+constexpr int64_t smallest_page = 16, largest_page = int64_t{1} << 24, largest_seed = (int64_t{1} << 32) - 1;
 
 Status in_range(const char* what, int64_t value, int64_t least, int64_t most) {
     if (value >= least && value <= most) return {};
     return invalid_argument(std::string(what) + " is " + std::to_string(value) + "; it must be from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+Status check_decoding(const Problem& problem) {
+    const bool ragged = problem.shortest_kv != -1;
+    if (problem.operation != Operation::decode && (problem.page_size != 0 || ragged))
+        return invalid_argument(problem.page_size != 0 ? "page_size is " + std::to_string(problem.page_size) + "; pages are for decode problems"
+                                                       : "shortest_kv is " + std::to_string(problem.shortest_kv) + "; lengths that differ are for decode problems");
+    if (problem.page_size != 0) {
+        TILEWRIGHT_RETURN_IF_ERROR(in_range("page_size", problem.page_size, smallest_page, largest_page));
+        if (!std::has_single_bit(static_cast<uint64_t>(problem.page_size)))
+            return invalid_argument("page_size is " + std::to_string(problem.page_size) + "; it must be a power of two");
+    }
+    if (ragged) TILEWRIGHT_RETURN_IF_ERROR(in_range("shortest_kv", problem.shortest_kv, 1, problem.seq_kv));
+    return in_range("length_seed", problem.length_seed, 0, ragged ? largest_seed : 0);
+}
+
+// A number from 0 on and below 1, of a seed and a position.
+double random_part(uint64_t seed, uint64_t position) {
+    uint64_t x = seed * 0xd1342543de82ef95 + position * 0x9e3779b97f4a7c15 + 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return static_cast<double>((x ^ x >> 31) >> 11) * 0x1p-53;
+}
+
+// log2(ratio) with a straight line within each doubling, and its inverse below: exact, so that no machine's logarithm matters.
+double doublings_of(double ratio) {
+    int exponent = 0;
+    const double part = std::frexp(ratio, &exponent);  // ratio = part * 2^exponent, part from 0.5 on and below 1
+    return exponent - 1 + (2 * part - 1);
+}
+double power_of(double doublings) {
+    const double whole = std::floor(doublings);
+    return std::ldexp(1 + (doublings - whole), static_cast<int>(whole));
+}
+
+// sum over i from 0 to count - 1 of i + first, held within 0 .. most
+int64_t sum_of_ramp(int64_t first, int64_t count, int64_t most) {
+    auto below = [&](int64_t end) {  // the same over all numbers below `end`
+        if (end <= 0) return int64_t{0};
+        return end <= most ? end * (end - 1) / 2 : most * (most + 1) / 2 + (end - most - 1) * most;
+    };
+    return below(first + count) - below(first);
+}
+
+int64_t pairs_of(const Problem& problem, int64_t seq_kv) {
+    // A query sees the keys from `begin` to `end`, both held within the sequence: the sum of their differences.
+    const int64_t diagonal = problem.alignment == Alignment::bottom_right ? seq_kv - problem.seq_q : 0;
+    const int64_t begins = problem.window_left == -1 ? 0 : sum_of_ramp(diagonal - problem.window_left, problem.seq_q, seq_kv);
+    const int64_t ends = problem.window_right == -1 ? problem.seq_q * seq_kv : sum_of_ramp(diagonal + problem.window_right + 1, problem.seq_q, seq_kv);
+    return ends - begins;
 }
 
 }  // namespace
@@ -31,26 +84,33 @@ Status validate(const Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(in_range("window_right", problem.window_right, -1, largest_sequence));
     if (problem.heads_q % problem.heads_kv != 0)
         return invalid_argument("heads_q is " + std::to_string(problem.heads_q) + "; it must be a multiple of heads_kv, " + std::to_string(problem.heads_kv));
+    TILEWRIGHT_RETURN_IF_ERROR(check_decoding(problem));
     if (int64_t rows = problem.batch * problem.heads_q * ((problem.seq_q + 15) / 16); rows >= int64_t{1} << 31)
         return invalid_argument("batch * heads_q * seq_q / 16 is " + std::to_string(rows) + "; it must be below 2147483648");
     return {};
 }
 
-int64_t visible_pairs(const Problem& problem) {
-    int64_t pairs = 0, diagonal = problem.alignment == Alignment::bottom_right ? problem.seq_kv - problem.seq_q : 0;
-    if (problem.window_left == -1 && problem.window_right == -1) return problem.seq_q * problem.seq_kv;
-    for (int64_t query = 0; query < problem.seq_q; ++query) {
-        int64_t aligned = query + diagonal;
-        int64_t begin = problem.window_left == -1 ? 0 : std::max<int64_t>(0, aligned - problem.window_left);
-        int64_t end = problem.window_right == -1 ? problem.seq_kv : std::min(problem.seq_kv, aligned + problem.window_right + 1);
-        pairs += std::max<int64_t>(0, end - begin);
+std::vector<int32_t> kv_lengths(const Problem& problem) {
+    std::vector<int32_t> lengths(static_cast<size_t>(problem.batch), static_cast<int32_t>(problem.seq_kv));
+    if (problem.shortest_kv == -1) return lengths;
+    const auto shortest = static_cast<double>(problem.shortest_kv), longest = static_cast<double>(problem.seq_kv);
+    const double doublings = doublings_of(longest / shortest);
+    for (size_t i = 0; i < lengths.size(); ++i) {
+        const double length = shortest * power_of(doublings * random_part(static_cast<uint64_t>(problem.length_seed), i));
+        lengths[i] = static_cast<int32_t>(std::min(length, longest));
     }
-    return pairs;
+    return lengths;
 }
 
+int64_t visible_pairs(const Problem& problem) { return pairs_of(problem, problem.seq_kv); }
+
 double useful_flops(const Problem& problem) {
-    return 2.0 * static_cast<double>(problem.batch * problem.heads_q) * static_cast<double>(visible_pairs(problem)) *
-           static_cast<double>(problem.head_dim + problem.head_dim_v);
+    double pairs = static_cast<double>(problem.batch) * static_cast<double>(visible_pairs(problem));
+    if (problem.shortest_kv != -1) {
+        pairs = 0;
+        for (const int32_t length : kv_lengths(problem)) pairs += static_cast<double>(pairs_of(problem, length));
+    }
+    return 2.0 * static_cast<double>(problem.heads_q) * pairs * static_cast<double>(problem.head_dim + problem.head_dim_v);
 }
 
 }  // namespace tilewright

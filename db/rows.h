@@ -11,12 +11,13 @@ extern const char insert_measurement[];
 // SELECT of every MeasurementRow column FROM measurement and what it refers to; append WHERE and ORDER BY. The last column
 // is the id of the newest toolchain of the row's problem and device, or NULL.
 extern const char select_rows[];
+constexpr int problem_columns = 19, first_measurement_column = 27;
 extern const char select_problems[];  // the columns that read_problem takes, then id and text
 
 void bind_problem(sqlite::Statement& statement, const Problem& problem);          // after the text
 void bind_measurement(sqlite::Statement& statement, const Measurement& measurement);  // after the four ids
 
-// The first 16 columns. invalid_argument if they make no valid problem.
+// The first columns, problem_columns of them. invalid_argument if they make no valid problem.
 Result<Problem> read_problem(const sqlite::Statement& statement);
 // A row of select_rows. invalid_argument if its problem or config is not one that this build knows; the message names it.
 Result<MeasurementRow> read_row(const sqlite::Statement& statement);

@@ -54,7 +54,7 @@ Result<Measurement> Store::best(const Problem& problem, const DeviceClass& devic
     find->bind(text).bind(device.backend).bind(device.arch).bind(device.family).bind(device.name).bind(int64_t{device.units});
     TILEWRIGHT_ASSIGN_OR_RETURN(const bool row, find->step());
     if (!row) return Status(StatusCode::not_found, state_->connection.path() + " holds no correct measurement of " + text + " on " + device.name);
-    Result<Measurement> measurement = rows::read_measurement(*find, 24);
+    Result<Measurement> measurement = rows::read_measurement(*find, rows::first_measurement_column);
     find->reset();
     return measurement;
 }

@@ -29,6 +29,8 @@ KernelSpec spec_of(const Problem& problem, const Arch& arch) {
 }
 
 Status check_pages(const Problem& p, const DecodeTensors& t) {
+    if (p.page_size != 0 && p.page_size != t.page_size)
+        return invalid_argument("page_size is " + std::to_string(t.page_size) + ", but the problem's is " + std::to_string(p.page_size));
     if (!t.block_table) {
         if (t.page_size == 0) return {};
         return invalid_argument("page_size is " + std::to_string(t.page_size) + ", but there is no block table");

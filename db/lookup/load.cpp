@@ -110,7 +110,7 @@ Result<Rows> load_rows(Store& store) {
         if (!more) break;
         Result<Problem> read = rows::read_problem(*problem);
         if (!read.ok()) continue;
-        problem_ids.emplace(problem->integer(16), static_cast<uint32_t>(problems.size()));
+        problem_ids.emplace(problem->integer(rows::problem_columns), static_cast<uint32_t>(problems.size()));
         problems.push_back(*read);
     }
 

@@ -23,19 +23,21 @@ double square(double x) { return x * x; }
 Sizes sizes_of(const Problem& p, int units) {
     Sizes sizes;
     sizes.seq_q = log2_of(p.seq_q);
-    sizes.seq_kv = log2_of(p.seq_kv);
+    // Lengths spread over doublings: the middle one.
+    sizes.seq_kv = p.shortest_kv == -1 ? log2_of(p.seq_kv) : (log2_of(p.shortest_kv) + log2_of(p.seq_kv)) / 2;
     sizes.spread = log2_of(p.batch * p.heads_q);
     const double tiles = std::max(std::ceil(static_cast<double>(p.seq_q) / nominal_block_q), 1.0);
     sizes.fullness = std::clamp(sizes.spread + std::log2(tiles) - log2_of(units), emptiest, fullest);
     sizes.group = log2_of(p.heads_q / std::max<int64_t>(p.heads_kv, 1));
     sizes.window = log2_of(p.window_left + 1) + log2_of(p.window_right + 1);
+    sizes.pages = p.page_size != 0 ? 1 : 0;
     return sizes;
 }
 
 double distance(const Sizes& a, const Sizes& b) {
     // The group only says how many heads may share a tile, and batch x heads already counts through fullness.
     return std::sqrt(square(a.seq_q - b.seq_q) + square(a.seq_kv - b.seq_kv) + square(a.fullness - b.fullness) +
-                     0.25 * square(a.group - b.group) + square(a.window - b.window) + 0.0025 * square(a.spread - b.spread));
+                     0.25 * square(a.group - b.group) + 0.25 * square(a.pages - b.pages) + square(a.window - b.window) + 0.0025 * square(a.spread - b.spread));
 }
 
 unsigned differences(const Problem& a, const Problem& b) {
@@ -43,7 +45,8 @@ unsigned differences(const Problem& a, const Problem& b) {
     if (a.batch != b.batch) bits |= differs_batch;
     if (a.heads_q != b.heads_q || a.heads_kv != b.heads_kv) bits |= differs_heads;
     if (a.seq_q != b.seq_q) bits |= differs_seq_q;
-    if (a.seq_kv != b.seq_kv) bits |= differs_seq_kv;
+    if (a.seq_kv != b.seq_kv || a.shortest_kv != b.shortest_kv || a.length_seed != b.length_seed) bits |= differs_seq_kv;
+    if (a.page_size != b.page_size) bits |= differs_page;
     if (a.window_left != b.window_left || a.window_right != b.window_right) bits |= differs_window;
     return bits;
 }

@@ -11,6 +11,7 @@ struct Sizes {
     double fullness = 0;  // blocks of work a unit, batch x heads x query tiles / units; from -6 (idle) to 5 (full)
     double group = 0;     // query heads a KV head
     double window = 0;    // extent of the mask's bounded sides
+    double pages = 0;     // 1 if keys lie in pages: their rows are looked up, and little else changes
     double spread = 0;    // batch x heads: breaks ties
 };
 Sizes sizes_of(const Problem& problem, int units);

@@ -45,7 +45,7 @@ Status check_problems(sqlite::Connection& connection, Findings& findings) {
     while (true) {
         TILEWRIGHT_ASSIGN_OR_RETURN(const bool more, problems->step());
         if (!more) return {};
-        const std::string text(problems->text(17));
+        const std::string text(problems->text(rows::problem_columns + 1));
         const Result<Problem> problem = rows::read_problem(*problems);
         if (!problem.ok()) {
             find(findings, FindingKind::stale, "problem " + text + ": " + problem.status().message());

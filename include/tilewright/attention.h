@@ -51,7 +51,7 @@ struct DecodeTensors {
     const int32_t* lengths = nullptr;  // keys of each sequence, [batch], from 0 to the problem's seq_kv; null: all have seq_kv
     const int32_t* block_table = nullptr;  // pages of each sequence, [batch][table_stride]; null: keys and values are not in pages
     int64_t table_stride = 0;      // entries between two sequences; a row of the table holds at least the pages of its sequence
-    int64_t page_size = 0;         // keys of a page, a power of two from 16 on, if there is a block table
+    int64_t page_size = 0;         // keys of a page, a power of two from 16 on, if there is a block table; the problem's, if it has one
     InputTensor bias;              // as ForwardTensors has them, from here on
     const float* alibi_slope = nullptr;
     const float* sink = nullptr;

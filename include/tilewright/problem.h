@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tilewright/dtype.h"
 #include "tilewright/status.h"
@@ -33,6 +34,10 @@ struct Problem {
     bool bias = false;
     bool alibi = false;
     bool sink = false;
+    // Decoding alone.
+    int64_t page_size = 0;     // keys of a page, a power of two from 16 on; 0: keys and values do not lie in pages
+    int64_t shortest_kv = -1;  // sequences have from so many keys to seq_kv, as kv_lengths() says; -1: all have seq_kv
+    int64_t length_seed = 0;   // of those lengths
 
     bool causal() const { return window_left == -1 && window_right == 0; }
     bool windowed() const { return window_left != -1 || window_right > 0; }
@@ -44,15 +49,21 @@ Status validate(const Problem& problem);
 
 // The compact text used everywhere (options, database key, benchmark rows), parts in a fixed order, defaults left out:
 //   forward:b4,hq32,hkv8,sq4096,skv4096,d128,bf16,causal
-// Parts: b hq hkv sq skv d dv, a dtype, causal | window<left>:<right>, topleft, softcap, bias, alibi, sink.
-// Defaults: b1, hq1, hkv = hq, sq1, skv = sq, d64, dv = d, bf16, no mask, bottom right.
+//   decode:b64,hq32,hkv8,sq1,skv=loguniform(128,32768),d128,bf16,page64,seed7
+// Parts: b hq hkv sq skv d dv, a dtype, causal | window<left>:<right>, topleft, softcap, bias, alibi, sink; decode also has page,
+// skv=loguniform(shortest,longest) and its seed.
+// Defaults: b1, hq1, hkv = hq, sq1, skv = sq, d64, dv = d, bf16, no mask, bottom right, no pages, seed0.
 std::string to_text(const Problem& problem);
 // Accepts the parts in any order; an unknown, repeated or malformed part is invalid_argument and named. The result is valid.
 Result<Problem> parse_problem(std::string_view text);
 
-// Query-key pairs that the mask lets through, per batch and head.
+// Keys of each sequence, [batch]: seq_kv, or drawn from shortest_kv .. seq_kv such that every doubling of length is as likely as
+// every other. The same numbers on every machine. The problem is valid.
+std::vector<int32_t> kv_lengths(const Problem& problem);
+// Query-key pairs that the mask lets through, per head, of a sequence of seq_kv keys.
 int64_t visible_pairs(const Problem& problem);
-// Floating-point operations of both products over the visible pairs, the field's convention: 2 * pairs * (d + dv) per head.
+// Floating-point operations of both products over the visible pairs of all sequences, the field's convention:
+// 2 * pairs * (d + dv) per head.
 double useful_flops(const Problem& problem);
 
 }  // namespace tilewright

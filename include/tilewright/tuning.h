@@ -70,7 +70,8 @@ enum Difference : unsigned {
     differs_window = 16,
     differs_device = 32,     // another device of the same arch
     differs_arch = 64,       // another arch of the same family
-    differs_toolchain = 128  // measured with another kernel source or compiler than the newest in its database
+    differs_toolchain = 128,  // measured with another kernel source or compiler than the newest in its database
+    differs_page = 256        // pages of another size, or none
 };
 
 struct LookupResult {

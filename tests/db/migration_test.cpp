@@ -20,7 +20,8 @@ protected:
         sql += "PRAGMA application_id = " + std::to_string(application_id) + "; PRAGMA user_version = " + std::to_string(version) +
                R"(;INSERT INTO device VALUES(1, 'cpu', 'cpu', '', 'Test CPU', 2);
                INSERT INTO toolchain VALUES(1, 'gcc 12.2.0', '-O3', 'aaaa');
-               INSERT INTO problem VALUES(1, 'forward:b1,hq8,hkv2,sq1024,skv1024,d64,fp32,causal', 1, 1, 1, 8, 2, 1024, 1024, 64, 64, 1, -1, 0, 0, 0, 0, 0);
+               INSERT INTO problem(id, text, operation, dtype, batch, heads_q, heads_kv, seq_q, seq_kv, head_dim, head_dim_v, alignment, window_left, window_right,
+                   softcap, bias, alibi, sink) VALUES(1, 'forward:b1,hq8,hkv2,sq1024,skv1024,d64,fp32,causal', 1, 1, 1, 8, 2, 1024, 1024, 64, 64, 1, -1, 0, 0, 0, 0, 0);
                INSERT INTO config VALUES(1, '{"block_q":16}', '8a5cef04ce5fbb35');
                INSERT INTO config VALUES(2, '{"block_q":32}', '0000000000000000');)";
         for (const char* config_and_median : {"1, 1, 200", "2, 1, 100"}) {
@@ -72,7 +73,7 @@ TEST_P(MigrationTest, a_migration_that_fails_leaves_the_version_before) {
     make_version(GetParam());
     if (GetParam() == current_schema()) return;
     // Something of the next version is already there: its migration cannot succeed.
-    change(path(), "ALTER TABLE measurement ADD COLUMN race INTEGER");
+    change(path(), GetParam() == 1 ? "ALTER TABLE measurement ADD COLUMN race INTEGER" : "ALTER TABLE problem ADD COLUMN page_size INTEGER");
     for (int i = 0; i < 2; ++i) EXPECT_FALSE(open_status(path(), StoreMode::write).ok());
     sqlite3* handle = nullptr;
     ASSERT_EQ(sqlite3_open(path().c_str(), &handle), SQLITE_OK);

@@ -39,6 +39,21 @@ TEST_F(StoreTest, what_was_added_is_there_after_reopening) {
     EXPECT_EQ(std::tuple(one.driver, one.host, one.measured_at, one.note), std::tuple(sent.driver, sent.host, sent.measured_at, sent.note));
 }
 
+TEST_F(StoreTest, a_decode_problem_keeps_its_pages_and_lengths) {
+    const std::string text = "decode:b32,hq32,hkv8,sq1,skv=loguniform(128,32768),d128,bf16,page16,seed7";
+    const Problem problem = *parse_problem(text);
+    Store store = open();
+    add(store, timed(100), problem);
+    std::vector<std::string> found;
+    ASSERT_TRUE(store.for_each_best([&](const MeasurementRow& row) {
+                         found.push_back(to_text(row.problem));
+                         EXPECT_EQ(row.problem, problem);
+                         return Status();
+                     }, nullptr).ok());
+    EXPECT_EQ(found, std::vector<std::string>{text});
+    EXPECT_TRUE(store.best(problem, device()).ok());
+}
+
 TEST_F(StoreTest, equal_things_share_a_row) {
     Store store = open();
     for (int i = 0; i < 3; ++i) add(store, timed(100 + i));
@@ -46,7 +61,7 @@ TEST_F(StoreTest, equal_things_share_a_row) {
     ASSERT_TRUE(info.ok()) << info.status().message();
     EXPECT_EQ(std::tuple(info->devices, info->toolchains, info->problems, info->configs, info->measurements, info->winners),
               std::tuple(1, 1, 1, 1, 3, 1));
-    EXPECT_EQ(info->schema, 2);
+    EXPECT_EQ(info->schema, 3);
     EXPECT_TRUE(info->writable);
 }
 
