@@ -69,7 +69,7 @@ std::string config_text(const KernelSpec& spec) {
     text += "    static constexpr Mask mask = Mask::" + std::string(mask_of(spec.problem)) + ";\n";
     boolean("softcap", spec.problem.softcap), boolean("bias", spec.problem.bias), boolean("alibi", spec.problem.alibi), boolean("sink", spec.problem.sink);
     boolean("rescaled", spec.rescaled), boolean("aligned", spec.aligned), boolean("paged", spec.paged);
-    if (is_backward(spec.kind)) boolean("over_keys", spec.kind == KernelKind::attention_backward_keys);
+    if (is_backward(spec.kind)) boolean("over_keys", is_over_keys(spec.kind)), boolean("gives_scored", gives_scored(spec.kind)), boolean("gives_carried", gives_carried(spec.kind));
     return text + "};\n";
 }
 

@@ -17,10 +17,13 @@ enum class KernelKind {
 };
 const char* name(KernelKind kind);  // also the entry point
 // One of those that together make a backward: they take BackwardParameters.
-constexpr bool is_backward(KernelKind kind) {
-    return kind == KernelKind::attention_backward_prologue || kind == KernelKind::attention_backward_keys || kind == KernelKind::attention_backward_queries ||
-           kind == KernelKind::attention_backward_sink;
+constexpr bool is_backward(KernelKind kind) { return kind >= KernelKind::attention_backward_prologue && kind <= KernelKind::attention_backward_sink; }
+// What a pass of the backward owns tiles of, and which gradients it gives: of what is scored (query or key) and of what is carried (value).
+constexpr bool is_over_keys(KernelKind kind) {
+    return kind == KernelKind::attention_backward_keys || kind == KernelKind::attention_backward_keys_alone || kind == KernelKind::attention_backward_values_alone;
 }
+constexpr bool gives_scored(KernelKind kind) { return kind != KernelKind::attention_backward_values_alone; }
+constexpr bool gives_carried(KernelKind kind) { return kind == KernelKind::attention_backward_keys || kind == KernelKind::attention_backward_values_alone; }
 
 // All that a compiled kernel is specialised for.
 struct KernelSpec {
@@ -32,15 +35,12 @@ struct KernelSpec {
     bool paged = false;     // attention_decode: keys and values lie in pages
 };
 
-// The kernels of a backward, in the order of their launches.
-std::vector<KernelKind> backward_kernels(const Problem& problem);
-
-// The configs of its two passes, not tuned. The other kernels take either.
-struct BackwardConfigs {
-    Config keys, queries;
-    const Config& of(KernelKind kind) const { return kind == KernelKind::attention_backward_keys ? keys : queries; }
+// The kernels of a backward, in the order of their launches, with configs that are not tuned.
+struct BackwardLaunch {
+    KernelKind kind;
+    Config config;
 };
-BackwardConfigs backward_configs(const Arch& arch);
+std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Arch& arch, bool aligned);
 
 struct KernelSource {
     std::string text;   // self-contained: all of kernels/ that it needs is in it

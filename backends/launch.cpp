@@ -35,7 +35,7 @@ void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& p) {
 void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backward) {
     kernel::ForwardParameters& p = backward.forward;
     int64_t rows = backward.padded_queries, columns = 0, block = kernel::backward_query_block, heads = int64_t{p.batch} * p.heads_q;
-    if (spec.kind == KernelKind::attention_backward_keys) rows = p.seq_kv, block = spec.config.block_kv, heads = int64_t{p.batch} * p.heads_kv, columns = int64_t{p.seq_q} * p.heads_q / p.heads_kv;
+    if (is_over_keys(spec.kind)) rows = p.seq_kv, block = spec.config.block_kv, heads = int64_t{p.batch} * p.heads_kv, columns = int64_t{p.seq_q} * p.heads_q / p.heads_kv;
     if (spec.kind == KernelKind::attention_backward_queries) rows = p.seq_q, block = spec.config.block_q, columns = p.seq_kv;
     if (spec.kind == KernelKind::attention_backward_sink) rows = block, heads = p.heads_q;
     p.tiles = static_cast<int>(heads * ((rows + block - 1) / block));

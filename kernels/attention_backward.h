@@ -31,6 +31,16 @@ TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes,
         }
 }
 
+// dP -> dS, or with a softcap that of the scaled product.
+template <class Config, class Fragment, class Slopes, class Statistics>
+TILEWRIGHT_DEVICE void differentiate(Fragment& changes, Fragment& probabilities, Slopes& slopes, const Statistics& deltas) {
+    TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r)
+        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
+            changes.at(r, c) = probabilities.at(r, c) * (changes.at(r, c) - deltas.at(r, c));
+            if constexpr (Config::softcap) changes.at(r, c) *= slopes.at(r, c);
+        }
+}
+
 template <class Arch, class Fragment>
 TILEWRIGHT_DEVICE void clear_hidden(Fragment& x, const BackwardTile<typename Arch::Config>& tile, const BackwardStep& step) {
     TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
@@ -48,7 +58,7 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
     using Tile = BackwardTile<Config>;
     using Element = typename Config::Element;
     using Scores = typename Arch::Scores;
-    constexpr bool over_keys = Config::over_keys;
+    constexpr bool over_keys = Config::over_keys, gives_scored = Config::gives_scored, gives_carried = Config::gives_carried;
     const BackwardParameters& p = arguments.parameters;
 
     Arch::for_each_tile(arguments, shared, [&](const Tile& tile, typename Arch::Pipeline& pipeline) {
@@ -57,8 +67,8 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
         typename Arch::Rounded left_p, left_ds;
         typename Arch::ScoredGradient scored_gradient;    // dK or dQ
         typename Arch::CarriedGradient carried_gradient;  // dV
-        scored_gradient.clear();
-        if constexpr (over_keys) carried_gradient.clear();
+        if constexpr (gives_scored) scored_gradient.clear();
+        if constexpr (gives_carried) carried_gradient.clear();
 
         // Of the rows, "scored" is K or Q, whose product with the columns' Q or K is S; "carried" is V or dO, whose product
         // with the columns' dO or V is dP.
@@ -68,37 +78,37 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             auto scored = pipeline.scored(step);
             Arch::start_scores(scores, row_scored, scored);
             auto carried = pipeline.carried(step);
-            Arch::start_scores(changes, row_carried, carried);
-            Arch::template finish<1>(scores);
+            if constexpr (gives_scored) Arch::start_scores(changes, row_carried, carried);
+            Arch::template finish<gives_scored ? 1 : 0>(scores);
             recompute_probabilities<Arch>(scores, slopes, p, tile, step, pipeline.log_sums(step));
-            Arch::template finish<0>(changes);
-            auto deltas = pipeline.deltas(step);
-            TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r)
-                TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) {
-                    changes.at(r, c) = scores.at(r, c) * (changes.at(r, c) - deltas.at(r, c));
-                    if constexpr (Config::softcap) changes.at(r, c) *= slopes.at(r, c);
-                }
+            if constexpr (gives_scored) {
+                Arch::template finish<0>(changes);
+                differentiate<Config>(changes, scores, slopes, pipeline.deltas(step));
+            }
             if (tile.needs_mask(step)) {
-                clear_hidden<Arch>(scores, tile, step), clear_hidden<Arch>(changes, tile, step);
+                clear_hidden<Arch>(scores, tile, step);
+                if constexpr (gives_scored) clear_hidden<Arch>(changes, tile, step);
                 pipeline.hide_garbage();  // of the columns: 0 * NaN is NaN
             }
-            if constexpr (over_keys) left_p.assign(scores);
-            left_ds.assign(changes);
-            if constexpr (over_keys) Arch::start_gradient(carried_gradient, left_p, carried);
-            Arch::start_gradient(scored_gradient, left_ds, scored);
-            if constexpr (over_keys) Arch::template finish<0>(carried_gradient);
-            Arch::template finish<0>(scored_gradient);
+            if constexpr (gives_carried) left_p.assign(scores);
+            if constexpr (gives_scored) left_ds.assign(changes);
+            if constexpr (gives_carried) Arch::start_gradient(carried_gradient, left_p, carried);
+            if constexpr (gives_scored) Arch::start_gradient(scored_gradient, left_ds, scored);
+            if constexpr (gives_carried) Arch::template finish<0>(carried_gradient);
+            if constexpr (gives_scored) Arch::template finish<0>(scored_gradient);
             pipeline.release_carried(), pipeline.release_scored();
         }
         pipeline.release_rows();
 
-        void* gradient = over_keys ? p.key_gradient : p.query_gradient;
-        const Strides& strides = over_keys ? p.key_gradient_strides : p.query_gradient_strides;
-        TILEWRIGHT_UNROLL for (int r = 0; r < Arch::ScoredGradient::rows; ++r) {
-            int row = scored_gradient.row(r);
-            scored_gradient.store_row(r, p.forward.scale, row_of((Element*)gradient, strides, tile.batch, tile.head, tile.first_row + row), tile.inside(row));
+        if constexpr (gives_scored) {
+            void* gradient = over_keys ? p.key_gradient : p.query_gradient;
+            const Strides& strides = over_keys ? p.key_gradient_strides : p.query_gradient_strides;
+            TILEWRIGHT_UNROLL for (int r = 0; r < Arch::ScoredGradient::rows; ++r) {
+                int row = scored_gradient.row(r);
+                scored_gradient.store_row(r, p.forward.scale, row_of((Element*)gradient, strides, tile.batch, tile.head, tile.first_row + row), tile.inside(row));
+            }
         }
-        if constexpr (over_keys) {
+        if constexpr (gives_carried) {
             TILEWRIGHT_UNROLL for (int r = 0; r < Arch::CarriedGradient::rows; ++r) {
                 int row = carried_gradient.row(r);
                 Element* to = row_of((Element*)p.value_gradient, p.value_gradient_strides, tile.batch, tile.head, tile.first_row + row);
@@ -111,6 +121,10 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
 
 template <class Arch>
 TILEWRIGHT_DEVICE void attention_backward_keys(const typename Arch::Arguments& arguments, char* shared) { backward_pass<Arch>(arguments, shared); }
+template <class Arch>
+TILEWRIGHT_DEVICE void attention_backward_keys_alone(const typename Arch::Arguments& arguments, char* shared) { backward_pass<Arch>(arguments, shared); }
+template <class Arch>
+TILEWRIGHT_DEVICE void attention_backward_values_alone(const typename Arch::Arguments& arguments, char* shared) { backward_pass<Arch>(arguments, shared); }
 template <class Arch>
 TILEWRIGHT_DEVICE void attention_backward_queries(const typename Arch::Arguments& arguments, char* shared) { backward_pass<Arch>(arguments, shared); }
 

@@ -18,8 +18,8 @@ Result<int64_t> backward_workspace_bytes(const Problem& problem) {
 Result<std::vector<Kernel*>> Attention::State::backward_kernels(const Problem& problem, bool aligned) {
     if (problem.bias) return Status(StatusCode::unsupported, "the backward of a bias is not supported: " + to_text(problem));
     std::vector<Kernel*> all;
-    for (KernelKind kind : tilewright::backward_kernels(problem)) {
-        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, kernels.get({kind, problem, backward_configs(device->info().arch).of(kind), aligned, false}));
+    for (const BackwardLaunch& launch : backward_plan(problem, device->info().arch, aligned)) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, kernels.get({launch.kind, problem, launch.config, aligned, false}));
         all.push_back(kernel);
     }
     return all;

@@ -22,10 +22,14 @@ Workload make_backward_workload(const Problem& problem, const WorkloadOptions& o
     return w;
 }
 
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, const BackwardConfigs& configs, int runs) {
+Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, int runs) {
+    return check_backward(device, supply, w, backward_plan(w.problem, device.info().arch, spec_for(w, {}).aligned), runs);
+}
+
+Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, const std::vector<BackwardLaunch>& plan, int runs) {
     std::vector<Kernel*> kernels;
-    for (KernelKind kind : backward_kernels(w.problem)) {
-        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply.kernel(spec_for(w, configs.of(kind), kind)));
+    for (const BackwardLaunch& launch : plan) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply.kernel(spec_for(w, launch.config, launch.kind)));
         kernels.push_back(kernel);
     }
     TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, w));
@@ -42,6 +46,11 @@ Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Work
             if (w.buffers[i].bytes != first[i].bytes) report.failure = "run " + std::to_string(run + 1) + " of the same call differs from the first in its bits";
         if (!report.failure.empty()) return report;
     }
+    return compare_gradients(w);
+}
+
+BackwardReport compare_gradients(const Workload& w) {
+    BackwardReport report;
     OutputGradients given{w.view(w.out_gradient), w.view(w.lse_gradient)};
     Gradients reference = reference_backward(w.inputs(), given), naive = naive_backward(w.inputs(), given);
     report.query = compare(w.elements(w.query_gradient), reference.query, naive.query, "query_gradient", reference.largest_term);

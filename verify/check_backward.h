@@ -17,8 +17,13 @@ struct BackwardReport {
 };
 
 // Runs the kernels of a backward problem and leaves the gradients in the workload; compares all of them, and guards and gaps for
-// being untouched. unsupported: the device cannot run this config on this problem. `runs` more than 1: the results of all runs
-// must be bitwise equal.
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const BackwardConfigs& configs, int runs = 1);
+// being untouched. unsupported: the device has no backward for this problem. `runs` more than 1: the results of all runs must be
+// bitwise equal.
+Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const std::vector<BackwardLaunch>& plan, int runs = 1);
+Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, int runs = 1);  // of backward_plan()
+
+
+// Compares what the workload holds after a download; for callers that launch by themselves.
+BackwardReport compare_gradients(const Workload& workload);
 
 }  // namespace tilewright

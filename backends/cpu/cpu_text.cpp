@@ -40,7 +40,7 @@ Result<FamilyText> backward_text(const KernelSpec& spec, int vector_floats) {
     FamilyText text;
     text.header = "arch/cpu_backward.h";
     text.type = "CpuBackward<Config>";
-    bool over_keys = spec.kind == KernelKind::attention_backward_keys;
+    bool over_keys = is_over_keys(spec.kind);
     int rows = over_keys ? config.block_kv : config.block_q, columns = over_keys ? config.block_q : config.block_kv;
     text.shared_bytes = kernel::cpu_backward_scratch(static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v), rows, columns, vector_floats).bytes;
     return text;

@@ -118,7 +118,7 @@ FamilyText backward_rows_text(const KernelSpec& spec) {
 Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) {
     const Config& c = spec.config;
     const Problem& p = spec.problem;
-    bool over_keys = spec.kind == KernelKind::attention_backward_keys;
+    bool over_keys = is_over_keys(spec.kind);
     int rows = over_keys ? c.block_kv : c.block_q, columns = over_keys ? c.block_q : c.block_kv, d = (int)p.head_dim, d_v = (int)p.head_dim_v;
     const char *of_rows = over_keys ? "block_kv" : "block_q", *of_columns = over_keys ? "block_q" : "block_kv";
     if (c.workers < 1 || c.workers > 2) return refuse("workers", c.workers, "the backward's warpgroups are 1 or 2 beside the one that loads");
@@ -145,7 +145,8 @@ Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) 
 Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.problem.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
     if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) return backward_rows_text(spec);
-    if (arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned)) return sm90_backward_text(spec, arch);
+    bool together = spec.kind == KernelKind::attention_backward_keys || spec.kind == KernelKind::attention_backward_queries;
+    if (together && arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned)) return sm90_backward_text(spec, arch);
     return Status(StatusCode::unsupported, "NVIDIA's backward is for sm_90a and aligned 16-bit tensors");
 }
 

@@ -30,7 +30,7 @@ protected:
         return *parsed;
     }
     static void expect_right(Workload& w, int runs = 1) {
-        Result<BackwardReport> report = check_backward(*device(), kernels(), w, backward_configs(device()->info().arch), runs);
+        Result<BackwardReport> report = check_backward(*device(), kernels(), w, runs);
         ASSERT_TRUE(report.ok()) << to_text(w.problem) << ": " << report.status().message();
         EXPECT_TRUE(report->passed) << to_text(w.problem) << ": " << report->failure;
     }
