@@ -35,6 +35,33 @@ constexpr int sm80_register_estimate(const NvidiaTile& t) {
     return strips * (columns / 2 + t.block_kv / 2 + (t.element_bytes == 2 ? t.block_kv / 4 : t.block_kv / 2)) + 48;
 }
 
+// The backward's passes by the same products: what is scored [0] and carried [1] of the rows, and in a ring of the columns; over keys
+// also the statistics of columns, log-sums [0] and deltas [1]. Offsets and sizes in bytes.
+struct Sm80BackwardTile {
+    int rows, columns, scored_depth, carried_depth, element_bytes, stages, workers;
+    bool over_keys, gives_scored, gives_carried, softcap;
+};
+struct Sm80BackwardShared {
+    int row[2], column[2], statistics[2], stage_bytes, bytes;  // `column` and `statistics` are those of the first stage
+};
+constexpr Sm80BackwardShared sm80_backward_shared(const Sm80BackwardTile& t) {
+    Sm80BackwardShared s{};
+    s.row[1] = sm80_tile_bytes(t.rows, t.scored_depth, t.element_bytes);
+    s.column[0] = s.row[1] + (t.gives_scored ? sm80_tile_bytes(t.rows, t.carried_depth, t.element_bytes) : 0);
+    s.column[1] = s.column[0] + sm80_tile_bytes(t.columns, t.scored_depth, t.element_bytes);
+    s.statistics[0] = s.column[1] + sm80_tile_bytes(t.columns, t.carried_depth, t.element_bytes);
+    s.statistics[1] = s.statistics[0] + (t.over_keys ? 4 * t.columns : 0);
+    s.stage_bytes = s.statistics[1] + (t.over_keys ? 4 * t.columns : 0) - s.column[0];
+    s.bytes = s.column[0] + t.stages * s.stage_bytes;
+    return s;
+}
+// The gradients, S and dP, what is rounded of them, and what addresses and statistics take.
+constexpr int sm80_backward_register_estimate(const Sm80BackwardTile& t) {
+    int gradients = (t.gives_scored ? round_up(t.scored_depth, 16) : 0) + (t.gives_carried ? round_up(t.carried_depth, 16) : 0);
+    int scores = t.columns * (t.gives_scored ? 2 : 1) + (t.softcap ? t.columns : 0);
+    return t.rows / t.workers / 16 * (gradients + scores) / 2 + 60;
+}
+
 // Kernels of sm90.h: a worker is a warpgroup, and holds 64 rows; one more warpgroup loads.
 constexpr int sm90_panels(int columns) { return (columns + panel_columns - 1) / panel_columns; }
 constexpr int sm90_tile_bytes(int rows, int columns) { return rows * sm90_panels(columns) * panel_columns * 2; }

@@ -48,6 +48,7 @@ Status Attention::backward(const Problem& problem, const BackwardTensors& t, voi
     if (statistics_bytes(p) > 0) {
         if (!f.lse) return invalid_argument("lse is null; the backward needs that of the forward");
         if (!t.workspace) return invalid_argument("workspace is null; it must hold " + std::to_string(2 * statistics_bytes(p)) + " bytes");
+        if (reinterpret_cast<uintptr_t>(t.workspace) % 16) return invalid_argument("workspace is not 16-byte aligned");
     }
 
     TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<Kernel*> kernels, state_->backward_kernels(p, aligned));

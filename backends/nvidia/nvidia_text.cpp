@@ -115,6 +115,10 @@ FamilyText backward_rows_text(const KernelSpec& spec) {
     return text;
 }
 
+int sm90_backward_registers(const Problem& p, int columns, bool over_keys) {
+    return (int)(p.head_dim + (over_keys ? p.head_dim_v : 0)) / 2 + columns * 5 / 4 + (p.softcap ? columns / 2 : 0) + 16;
+}
+
 Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) {
     const Config& c = spec.config;
     const Problem& p = spec.problem;
@@ -127,8 +131,8 @@ Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) 
     if (kernel::backward_query_block % c.block_q) return refuse("block_q", c.block_q, "the backward's must divide " + std::to_string(kernel::backward_query_block));
     if (d % 8 || d_v % 8) return refuse("head_dim", d % 8 ? d : d_v, "aligned rows have a multiple of 8 columns");
     if (c.blocks != 1 || c.persistent) return refuse("blocks", c.blocks, "the backward has one block on a multiprocessor, for one tile: it must be 1, and persistent 0");
-    int registers = (d + (over_keys ? d_v : 0)) / 2 + columns * 5 / 4 + (p.softcap ? columns / 2 : 0) + 16;
-    if (int limit = kernel::sm90_register_limit(c.workers, 1); registers > limit) return refuse("registers of a thread, estimated,", registers, "it has " + std::to_string(limit));
+    if (int registers = sm90_backward_registers(p, columns, over_keys), limit = kernel::sm90_register_limit(c.workers, 1); registers > limit)
+        return refuse("registers of a thread, estimated,", registers, "it has " + std::to_string(limit));
     int64_t shared = kernel::sm90_backward_shared(rows, columns, d, d_v, c.stages, over_keys).bytes;
     if (shared > arch.shared_bytes_per_block) return refuse("shared bytes of a block", shared, arch.name + " allows " + std::to_string(arch.shared_bytes_per_block));
     FamilyText text;
@@ -142,15 +146,42 @@ Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) 
     return text;
 }
 
+Result<FamilyText> sm80_backward_text(const KernelSpec& spec, const Arch& arch) {
+    const Config& c = spec.config;
+    const Problem& p = spec.problem;
+    kernel::Sm80BackwardTile tile{c.block_q, c.block_kv, (int)p.head_dim, (int)p.head_dim_v, (int)size_of(p.dtype), c.stages, c.workers, is_over_keys(spec.kind), gives_scored(spec.kind), gives_carried(spec.kind), p.softcap};
+    if (tile.over_keys) std::swap(tile.rows, tile.columns);
+    const char *of_rows = tile.over_keys ? "block_kv" : "block_q", *of_columns = tile.over_keys ? "block_q" : "block_kv";
+    if (tile.rows % (16 * c.workers)) return refuse(of_rows, tile.rows, "it must be a multiple of 16 rows for each of " + std::to_string(c.workers) + " warps");
+    if (tile.columns % 16 || tile.columns > 128) return refuse(of_columns, tile.columns, "it must be a multiple of 16, up to 128");
+    if (kernel::backward_query_block % c.block_q) return refuse("block_q", c.block_q, "the backward's must divide " + std::to_string(kernel::backward_query_block));
+    if (c.persistent) return refuse("persistent", 1, "a block does one tile of the backward: it must be 0");
+    TILEWRIGHT_RETURN_IF_ERROR(check_limits(spec, arch, 32 * c.workers, sm80_backward_shared(tile).bytes, sm80_backward_register_estimate(tile),
+                                            sm80_register_limit(tile_of(spec))));
+    FamilyText text;
+    text.header = "arch/sm80_backward.h";
+    text.type = "Sm80Backward<Config>";
+    text.entry = entry_text(spec);
+    text.threads = 32 * c.workers;
+    text.shared_bytes = sm80_backward_shared(tile).bytes;
+    return text;
+}
+
 Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.problem.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
     if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) return backward_rows_text(spec);
     bool together = spec.kind == KernelKind::attention_backward_keys || spec.kind == KernelKind::attention_backward_queries;
-    if (together && arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned)) return sm90_backward_text(spec, arch);
-    return Status(StatusCode::unsupported, "NVIDIA's backward is for sm_90a and aligned 16-bit tensors");
+    if (together && takes_sm90_backward(spec.problem, arch, spec.aligned)) return sm90_backward_text(spec, arch);
+    return sm80_backward_text(spec, arch);
 }
 
 }  // namespace
+
+// By the registers that 64 columns leave.
+bool takes_sm90_backward(const Problem& problem, const Arch& arch, bool aligned) {
+    return arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(problem.dtype), aligned) && problem.head_dim % 8 == 0 && problem.head_dim_v % 8 == 0 &&
+           sm90_backward_registers(problem, 64, true) <= kernel::sm90_register_limit(2, 1);
+}
 
 Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.kind == KernelKind::attention_decode) {

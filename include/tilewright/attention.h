@@ -73,7 +73,7 @@ struct BackwardTensors {
     OutputTensor key_gradient;            // as key, summed over the query heads that share it
     OutputTensor value_gradient;          // as value, likewise
     float* sink_gradient = nullptr;       // [heads_q], if the problem has sinks; summed over batch and queries
-    void* workspace = nullptr;            // of the device, backward_workspace_bytes(); not shared by concurrent calls
+    void* workspace = nullptr;            // of the device, backward_workspace_bytes(), 16-byte aligned; not shared by concurrent calls
 };
 // Proportional to batch * heads_q * seq_q.
 Result<int64_t> backward_workspace_bytes(const Problem& problem);

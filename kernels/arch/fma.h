@@ -36,6 +36,12 @@ struct FloatAccumulator {
     }
 };
 
+template <class Scores>
+struct Unrounded {  // floats are their own type
+    Scores p;
+    TILEWRIGHT_DEVICE void assign(const Scores& scores) { p = scores; }
+};
+
 }  // namespace nvidia
 
 template <class Config>
@@ -46,10 +52,7 @@ struct WarpProducts<Config, fp32> : nvidia::Common {
 
     using Scores = nvidia::FloatAccumulator<block_kv, strips, false>;
     using Output = nvidia::FloatAccumulator<round_up(Config::head_dim_v, 16), strips, true, Config::head_dim_v, Config::aligned>;
-    struct Rounded {  // to their own type
-        Scores p;
-        TILEWRIGHT_DEVICE void assign(const Scores& scores) { p = scores; }
-    };
+    using Rounded = nvidia::Unrounded<Scores>;
 
     static TILEWRIGHT_DEVICE void start_scores(Scores& scores, unsigned query, unsigned keys) {
         scores.clear();
@@ -65,11 +68,11 @@ struct WarpProducts<Config, fp32> : nvidia::Common {
             }
         }
     }
-    static TILEWRIGHT_DEVICE void start_output(Output& output, Rounded& rounded, unsigned values) {
+    static TILEWRIGHT_DEVICE void start_output(Output& output, const Rounded& rounded, unsigned values) {
         int lane = threadIdx.x % 32;
         TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) _Pragma("unroll 1") for (int owner = 0; owner < 4; ++owner) {
             float p[Scores::rows];  // of one key, from the lane of each row that holds it
-            TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r) p[r] = __shfl_sync(~0u, rounded.p.at(r, c), (lane & ~3) | owner);
+            TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r) p[r] = __shfl_sync(~0u, rounded.p.d[r][c], (lane & ~3) | owner);
             TILEWRIGHT_UNROLL for (int group = 0; group < Output::columns / 4; ++group) {
                 float4 v;
                 ptx::load_shared(v, values + nvidia::place<value_pieces>(c * 4 + owner, group * 4 + lane % 4));

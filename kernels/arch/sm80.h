@@ -2,21 +2,9 @@
 #pragma once
 #include "fma.h"
 #include "nvidia_garbage.h"
+#include "sm80_copy.h"
 
 namespace tilewright::kernel {
-namespace ptx {
-
-TILEWRIGHT_DEVICE void copy16(unsigned to, const void* from, bool inside) {  // zeros if not inside
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
-}
-TILEWRIGHT_DEVICE void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int pending>
-TILEWRIGHT_DEVICE void copies_wait() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
-}
-
-}  // namespace ptx
-
 // Rows of a sequence's keys or values, one behind the other.
 struct DenseRows {
     static constexpr bool paged = false;
@@ -27,7 +15,7 @@ struct Sm80 : WarpProducts<Config_> {
     using Config = Config_;
     using Element = typename Config::Element;
     using Products = WarpProducts<Config>;
-    static constexpr int element_bytes = sizeof(Element), piece_columns = 16 / element_bytes;
+    static constexpr int element_bytes = sizeof(Element);
     static constexpr int block_q = Config::block_q, block_kv = Config::block_kv, stages = Config::stages;
     static constexpr NvidiaTile shape{Config::head_dim, Config::head_dim_v, element_bytes, block_q, block_kv, stages, Config::workers, Config::blocks, Config::overlapped, Config::persistent};
     static constexpr int threads = sm80_threads(shape);
@@ -119,32 +107,9 @@ struct Sm80 : WarpProducts<Config_> {
             }
             ptx::copies_commit();
         }
-        // `count` rows of `width` columns, zeros after the first `valid` rows and in the padding: 0 times what lies there
-        // need not be 0.
         template <int count, int width, class Row>
         TILEWRIGHT_DEVICE void copy(unsigned to, int valid, Row&& from) {
-            constexpr int pieces = sm80_row_pieces(width, element_bytes);
-            auto copy_piece = [&](int i) {
-                int row = i / pieces, column = i % pieces * piece_columns;
-                unsigned place = to + nvidia::place<pieces>(row, i % pieces);
-                const Element* source = from(row < valid ? row : 0);
-                if constexpr (Config::aligned) ptx::copy16(place, column < width ? source + column : source, row < valid && column < width);
-                else ptx::store_shared(place, gather_piece(source + column, row < valid ? width - column : 0));
-            };
-            if constexpr (Config::aligned) {
-                TILEWRIGHT_UNROLL for (int i = threadIdx.x; i < count * pieces; i += threads) copy_piece(i);
-            } else {
-                _Pragma("unroll 1") for (int i = threadIdx.x; i < count * pieces; i += threads) copy_piece(i);
-            }
-        }
-        // A piece of which the first `valid` elements exist.
-        static TILEWRIGHT_DEVICE uint4 gather_piece(const Element* from, int valid) {
-            union {
-                Element elements[piece_columns];
-                uint4 piece;
-            } x;
-            TILEWRIGHT_UNROLL for (int i = 0; i < piece_columns; ++i) x.elements[i] = i < valid ? from[i] : Element{};
-            return x.piece;
+            nvidia::copy_rows<Config, count, width, threads>(to, valid, from);
         }
     };
     using Pipeline = PipelineOver<DenseRows>;

@@ -1,0 +1,82 @@
+// Every kernel of a backward compiles for NVIDIA as it is planned, without spills; tiles that cannot run are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/family_text.h"
+#include "backends/nvidia/nvidia_backend.h"
+#include "backends/nvidia/nvrtc.h"
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+
+struct Case {
+    const char* name;
+    const char* arch;
+    const char* problem;
+    int kernels;  // of the plan: 4 where dK and dV have a pass each, one more with a sink
+    bool aligned = true;
+    friend void PrintTo(const Case& c, std::ostream* out) { *out << c.arch << " " << c.problem; }
+};
+
+class NvidiaBackwardText : public testing::TestWithParam<Case> {};
+
+TEST_P(NvidiaBackwardText, CompilesWithoutSpills) {
+    const Case& c = GetParam();
+    if (!nvidia::nvrtc_info().ok()) GTEST_SKIP() << nvidia::nvrtc_info().status().message();
+    const Arch& arch = *find_arch(c.arch);
+    Problem problem = *parse_problem(c.problem);
+    std::vector<BackwardLaunch> plan = backward_plan(problem, arch, c.aligned);
+    EXPECT_EQ((int)plan.size(), c.kernels);
+    for (const BackwardLaunch& launch : plan) {
+        KernelSpec spec{launch.kind, problem, launch.config};
+        spec.aligned = c.aligned;
+        auto source = generate(spec, arch);
+        ASSERT_TRUE(source.ok()) << name(launch.kind) << ": " << source.status().message();
+        auto object = nvidia_backend().compile(*source, arch);
+        ASSERT_TRUE(object.ok()) << name(launch.kind) << ": " << object.status().message();
+        auto resources = nvidia_backend().inspect(*object);
+        ASSERT_TRUE(resources.ok()) << resources.status().message();
+        EXPECT_EQ(nvidia::reason_to_reject(object->log, *resources), "") << name(launch.kind) << " " << to_json(launch.config);
+    }
+}
+
+const Case cases[] = {
+    {"Hopper128", "sm_90a", "backward:d128,causal", 3},
+    {"HopperSoftcap128", "sm_90a", "backward:d128,softcap,window5:7,sink", 4},
+    {"HopperUnaligned", "sm_90a", "backward:d64,alibi", 3, false},
+    {"Hopper256", "sm_90a", "backward:d256,causal", 4},
+    {"HopperFloat", "sm_90a", "backward:d128,fp32", 3},
+    {"Ampere64", "sm_80", "backward:d64,fp16", 3},
+    {"Ampere128", "sm_80", "backward:d128,causal", 3},
+    {"AmpereEveryVariant", "sm_80", "backward:d80,dv40,softcap,alibi,sink,window5:7", 4},
+    {"Ampere192", "sm_80", "backward:d192,dv128,causal", 4},
+    {"AmpereUnaligned", "sm_80", "backward:d37,dv19,fp16", 3, false},
+    {"AdaFloat256", "sm_89", "backward:d256,fp32,causal", 4},
+};
+INSTANTIATE_TEST_SUITE_P(, NvidiaBackwardText, testing::ValuesIn(cases), [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(NvidiaBackwardTexts, RefuseWhatCannotRunWithTheValueAndTheLimit) {
+    struct Refusal {
+        const char *problem, *config, *value, *limit;
+    };
+    for (const Refusal& r : {
+             Refusal{"backward:d64", R"({"block_q":64,"block_kv":64,"workers":8})", "block_kv is 64", "16 rows for each of 8"},
+             {"backward:d64", R"({"block_q":24,"block_kv":64,"workers":4})", "block_q is 24", "multiple of 16"},
+             {"backward:d64", R"({"block_q":96,"block_kv":64,"workers":4})", "block_q is 96", "must divide 128"},
+             {"backward:d128", R"({"block_q":64,"block_kv":128,"workers":4})", "registers of a thread, estimated, is 444", "255"},
+             {"backward:d128", R"({"block_q":64,"block_kv":64,"workers":4,"stages":8})", "shared bytes of a block is", "166912"},
+             {"backward:d64,bias", R"({"block_q":64,"block_kv":64,"workers":4})", "has a bias", "not supported"},
+         }) {
+        KernelSpec spec{KernelKind::attention_backward_keys, *parse_problem(r.problem), *parse_config(r.config)};
+        auto text = nvidia_text(spec, *find_arch("sm_80"));
+        ASSERT_FALSE(text.ok()) << r.config;
+        EXPECT_EQ(text.status().code(), StatusCode::unsupported);
+        EXPECT_THAT(text.status().message(), HasSubstr(r.value));
+        EXPECT_THAT(text.status().message(), HasSubstr(r.limit));
+    }
+}
+
+}  // namespace
+}  // namespace tilewright
