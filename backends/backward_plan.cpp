@@ -1,5 +1,8 @@
-// Which kernels make a backward, and with which tiles: not tuned.
+// Kernels and workspace of a backward.
+#include "backends/backward_plan.h"
+
 #include <array>
+#include <utility>
 
 #include "backends/family_text.h"
 #include "kernels/resources_nvidia.h"
@@ -7,55 +10,86 @@
 namespace tilewright {
 namespace {
 
-struct Tiles {
-    Config keys, queries;
-};
+using enum KernelKind;
 
-// Warpgroups that own 64 rows each; the columns of heads that work at the same time share the L2 cache.
-Tiles sm90_tiles() {
-    Config config;
-    config.workers = 2, config.stages = 2, config.section_kb = 32 * 1024;
-    Tiles tiles{config, config};
-    tiles.keys.block_kv = 128, tiles.queries.block_q = 128;
-    return tiles;
+// What a kernel by mma.sync or in float finds room for. Estimates up to 216 registers were without spills in every head dim and variant
+// (tests/kernels/nvidia_backward_text_test.cpp).
+bool fits_sm80(const Problem& p, KernelKind kind, const Config& c) {
+    constexpr int most_registers = 216, most_shared = 99 * 1024;  // the least that an architecture has
+    int rows = is_over_keys(kind) ? c.block_kv : c.block_q, columns = is_over_keys(kind) ? c.block_q : c.block_kv;
+    if (rows % (16 * c.workers) || columns % 16 || columns > 128 || kernel::backward_query_block % c.block_q) return false;
+    kernel::Sm80BackwardTile tile{rows, columns, (int)p.head_dim, (int)p.head_dim_v, (int)size_of(p.dtype), c.stages, c.workers, is_over_keys(kind), gives_scored(kind), gives_carried(kind), p.softcap};
+    return sm80_backward_register_estimate(tile) <= most_registers && sm80_backward_shared(tile).bytes <= most_shared;
 }
 
-// The widest tile of columns whose sums find registers, and as many rows as fit beside it; false if none does. Estimates up to 216
-// were without spills in every head dim and variant (tests/kernels/nvidia_backward_text_test.cpp).
+// The widest tile of columns whose sums find registers, and as many rows as fit beside it; false if none does.
 bool find_sm80_tile(const Problem& p, KernelKind kind, Config& config) {
-    constexpr int most_registers = 216, most_shared = 99 * 1024;  // the least that an architecture has
     for (int columns : {64, 32, 16})
         for (auto [rows, workers, stages] : {std::array{64, 4, 2}, {64, 4, 1}, {32, 2, 1}, {16, 1, 1}}) {
-            kernel::Sm80BackwardTile tile{rows, columns, (int)p.head_dim, (int)p.head_dim_v, (int)size_of(p.dtype), stages, workers, is_over_keys(kind), gives_scored(kind), gives_carried(kind), p.softcap};
-            if (sm80_backward_register_estimate(tile) > most_registers || sm80_backward_shared(tile).bytes > most_shared) continue;
-            config.stages = stages, config.workers = workers, config.section_kb = 16 * 1024;
-            config.block_q = tile.over_keys ? columns : rows, config.block_kv = tile.over_keys ? rows : columns;
+            Config found;
+            found.stages = stages, found.workers = workers, found.section_kb = 16 * 1024;
+            found.block_q = is_over_keys(kind) ? columns : rows, found.block_kv = is_over_keys(kind) ? rows : columns;
+            if (!fits_sm80(p, kind, found)) continue;
+            config = found;
             return true;
         }
     return false;
 }
 
+Config changed_over(Config config) {
+    std::swap(config.block_q, config.block_kv);
+    return config;
+}
+
+// By mma.sync or in float: two passes, or three; each takes the config if it finds room, else a tile of its own that does.
+void add_sm80_passes(const Problem& problem, Config config, std::vector<BackwardLaunch>& plan) {
+    config.dq = config.persistent = 0, config.blocks = 1;
+    auto add = [&](KernelKind kind, Config wanted) {
+        if (!fits_sm80(problem, kind, wanted) && !find_sm80_tile(problem, kind, wanted)) return false;
+        plan.push_back({kind, wanted});
+        return true;
+    };
+    if (!add(attention_backward_keys, config)) add(attention_backward_keys_alone, config), add(attention_backward_values_alone, config);
+    add(attention_backward_queries, changed_over(config));
+}
+
 }  // namespace
 
-std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Arch& arch, bool aligned) {
-    using enum KernelKind;
-    Tiles tiles = takes_sm90_backward(problem, arch, aligned) ? sm90_tiles() : Tiles{};
-    std::vector<BackwardLaunch> plan{{attention_backward_prologue, tiles.queries}};
-    auto add = [&](KernelKind kind, const Config& config) { plan.push_back({kind, config}); };
+std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& config, const Arch& arch, bool aligned) {
+    std::vector<BackwardLaunch> plan{{attention_backward_prologue, config}};
     if (arch.backend == "nvidia" && !takes_sm90_backward(problem, arch, aligned)) {
-        Config config;
-        if (find_sm80_tile(problem, attention_backward_keys, config)) {
-            add(attention_backward_keys, config);
-        } else {
-            for (KernelKind kind : {attention_backward_keys_alone, attention_backward_values_alone})
-                if (find_sm80_tile(problem, kind, config)) add(kind, config);
-        }
-        if (find_sm80_tile(problem, attention_backward_queries, config)) add(attention_backward_queries, config);
+        add_sm80_passes(problem, config, plan);
     } else {
-        add(attention_backward_keys, tiles.keys), add(attention_backward_queries, tiles.queries);
+        plan.push_back({attention_backward_keys, config});
+        if (config.dq == 0) plan.push_back({attention_backward_queries, arch.family == Family::cpu ? config : changed_over(config)});
     }
-    if (problem.sink) add(attention_backward_sink, tiles.queries);
+    if (problem.sink) plan.push_back({attention_backward_sink, config});
     return plan;
+}
+
+Config default_backward_config(const Problem& problem, const Arch& arch, bool aligned) {
+    Config config;
+    if (arch.backend != "nvidia") return config;
+    if (!takes_sm90_backward(problem, arch, aligned)) {
+        if (!find_sm80_tile(problem, attention_backward_keys, config)) (void)find_sm80_tile(problem, attention_backward_keys_alone, config);
+        return config;
+    }
+    // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache.
+    config.block_kv = 128, config.workers = 2, config.stages = 2, config.section_kb = 32 * 1024;
+    return config;
+}
+
+BackwardWorkspace backward_workspace(const Problem& p, const Config&) {
+    BackwardWorkspace workspace;
+    workspace.statistics_bytes = p.batch * p.heads_q * kernel::backward_padded(p.seq_q) * static_cast<int64_t>(sizeof(float));
+    return workspace;
+}
+
+void use_workspace(const Problem& problem, const BackwardWorkspace& workspace, void* address, kernel::BackwardParameters& parameters) {
+    char* bytes = static_cast<char*>(address);
+    parameters.padded_queries = static_cast<int>(kernel::backward_padded(problem.seq_q));
+    parameters.log_sums = reinterpret_cast<float*>(bytes);
+    parameters.deltas = reinterpret_cast<float*>(bytes + workspace.statistics_bytes);
 }
 
 }  // namespace tilewright

@@ -79,7 +79,7 @@ Status check_config(const Config& config) {
         int value, least, most;
     };
     for (const Range& range : {Range{"block_q", config.block_q, 1, 1024}, Range{"block_kv", config.block_kv, 1, 1024}, Range{"stages", config.stages, 1, 8},
-                               Range{"workers", config.workers, 1, 32}, Range{"blocks", config.blocks, 1, 16}, Range{"slack", config.slack, 0, 8}})
+                               Range{"workers", config.workers, 1, 32}, Range{"blocks", config.blocks, 1, 16}, Range{"slack", config.slack, 0, 8}, Range{"dq", config.dq, 0, 2}})
         if (range.value < range.least || range.value > range.most)
             return {StatusCode::unsupported, std::string(range.field) + " is " + std::to_string(range.value) + "; it must be from " +
                                                  std::to_string(range.least) + " to " + std::to_string(range.most)};
@@ -119,6 +119,7 @@ Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
 Result<KernelSource> generate(const KernelSpec& spec, const Arch& arch) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(spec.problem));
     TILEWRIGHT_RETURN_IF_ERROR(check_config(spec.config));
+    if (spec.config.dq && !is_backward(spec.kind)) return Status(StatusCode::unsupported, "dq is " + std::to_string(spec.config.dq) + "; only a backward has it: it must be 0");
     TILEWRIGHT_ASSIGN_OR_RETURN(FamilyText family, family_text(spec, arch));
     KernelSource source;
     std::set<std::string> included;

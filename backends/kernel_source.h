@@ -35,13 +35,6 @@ struct KernelSpec {
     bool paged = false;     // attention_decode: keys and values lie in pages
 };
 
-// The kernels of a backward, in the order of their launches, with configs that are not tuned.
-struct BackwardLaunch {
-    KernelKind kind;
-    Config config;
-};
-std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Arch& arch, bool aligned);
-
 struct KernelSource {
     std::string text;   // self-contained: all of kernels/ that it needs is in it
     std::string entry;  // extern "C" symbol

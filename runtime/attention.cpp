@@ -52,7 +52,7 @@ Status Attention::prepare(const Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     bool aligned = problem.head_dim * static_cast<int64_t>(size_of(problem.dtype)) % 16 == 0 &&
                    problem.head_dim_v * static_cast<int64_t>(size_of(problem.dtype)) % 16 == 0;
-    if (problem.operation == Operation::backward) return state_->backward_kernels(problem, aligned).status();
+    if (problem.operation == Operation::backward) return state_->backward_kernels(problem, state_->backward_config(problem, aligned), aligned).status();
     return state_->kernel_for(problem, aligned, false).status();
 }
 

@@ -1,24 +1,22 @@
 // The backward call: check what was given, then launch its kernels one after another.
+#include <algorithm>
+
 #include "runtime/attention_state.h"
 #include "runtime/forward_parameters.h"
 
 namespace tilewright {
-namespace {
 
-// Of each workspace: one float for every padded query.
-int64_t statistics_bytes(const Problem& p) { return p.batch * p.heads_q * kernel::backward_padded(p.seq_q) * static_cast<int64_t>(sizeof(float)); }
-
-}  // namespace
-
-Result<int64_t> backward_workspace_bytes(const Problem& problem) {
+Result<int64_t> Attention::backward_workspace_bytes(const Problem& problem) const {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
-    return 2 * statistics_bytes(problem);
+    int64_t most = 0;
+    for (bool aligned : {false, true}) most = std::max(most, backward_workspace(problem, state_->backward_config(problem, aligned)).bytes());
+    return most;
 }
 
-Result<std::vector<Kernel*>> Attention::State::backward_kernels(const Problem& problem, bool aligned) {
+Result<std::vector<Kernel*>> Attention::State::backward_kernels(const Problem& problem, const Config& config, bool aligned) {
     if (problem.bias) return Status(StatusCode::unsupported, "the backward of a bias is not supported: " + to_text(problem));
     std::vector<Kernel*> all;
-    for (const BackwardLaunch& launch : backward_plan(problem, device->info().arch, aligned)) {
+    for (const BackwardLaunch& launch : backward_plan(problem, config, device->info().arch, aligned)) {
         TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, kernels.get({launch.kind, problem, launch.config, aligned, false}));
         all.push_back(kernel);
     }
@@ -45,13 +43,15 @@ Status Attention::backward(const Problem& problem, const BackwardTensors& t, voi
         }
     TILEWRIGHT_RETURN_IF_ERROR(check_variants(p, f));
     TILEWRIGHT_RETURN_IF_ERROR(check_pointer("sink_gradient", t.sink_gradient, p.sink));
-    if (statistics_bytes(p) > 0) {
+    Config config = state_->backward_config(p, aligned);
+    BackwardWorkspace workspace = backward_workspace(p, config);
+    if (workspace.bytes() > 0) {
         if (!f.lse) return invalid_argument("lse is null; the backward needs that of the forward");
-        if (!t.workspace) return invalid_argument("workspace is null; it must hold " + std::to_string(2 * statistics_bytes(p)) + " bytes");
+        if (!t.workspace) return invalid_argument("workspace is null; it must hold " + std::to_string(workspace.bytes()) + " bytes");
         if (reinterpret_cast<uintptr_t>(t.workspace) % 16) return invalid_argument("workspace is not 16-byte aligned");
     }
 
-    TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<Kernel*> kernels, state_->backward_kernels(p, aligned));
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<Kernel*> kernels, state_->backward_kernels(p, config, aligned));
     kernel::BackwardParameters parameters{};
     parameters.forward = forward_parameters(p, f, tensors);
     parameters.out_gradient = t.out_gradient.data, parameters.lse_gradient = t.lse_gradient;
@@ -59,9 +59,7 @@ Status Attention::backward(const Problem& problem, const BackwardTensors& t, voi
     parameters.sink_gradient = t.sink_gradient;
     parameters.out_gradient_strides = strides_of(gradients[0]), parameters.query_gradient_strides = strides_of(gradients[1]);
     parameters.key_gradient_strides = strides_of(gradients[2]), parameters.value_gradient_strides = strides_of(gradients[3]);
-    parameters.padded_queries = static_cast<int>(kernel::backward_padded(p.seq_q));
-    parameters.log_sums = static_cast<float*>(t.workspace);
-    parameters.deltas = parameters.log_sums + statistics_bytes(p) / static_cast<int64_t>(sizeof(float));
+    use_workspace(p, workspace, t.workspace, parameters);
     for (Kernel* kernel : kernels) TILEWRIGHT_RETURN_IF_ERROR(state_->device->launch(*kernel, parameters, stream));
     return {};
 }

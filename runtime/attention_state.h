@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/backward_plan.h"
 #include "runtime/device_class.h"
 #include "runtime/kernels.h"
 #include "tilewright/attention.h"
@@ -20,7 +21,8 @@ struct Attention::State {
         return kernels.get({KernelKind::attention_forward, problem, database.lookup(problem, device_number).config, aligned, rescaled});
     }
     // The kernels of a backward, in the order of their launches.
-    Result<std::vector<Kernel*>> backward_kernels(const Problem& problem, bool aligned);
+    Result<std::vector<Kernel*>> backward_kernels(const Problem& problem, const Config& config, bool aligned);
+    Config backward_config(const Problem& problem, bool aligned) const { return default_backward_config(problem, device->info().arch, aligned); }
 
     std::unique_ptr<Device> device;
     TuningDatabase database;

@@ -22,8 +22,8 @@ Workload make_backward_workload(const Problem& problem, const WorkloadOptions& o
     return w;
 }
 
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, int runs) {
-    return check_backward(device, supply, w, backward_plan(w.problem, device.info().arch, spec_for(w, {}).aligned), runs);
+Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, const Config& config, int runs) {
+    return check_backward(device, supply, w, backward_plan(w.problem, config, device.info().arch, spec_for(w, {}).aligned), runs);
 }
 
 Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, const std::vector<BackwardLaunch>& plan, int runs) {
@@ -32,7 +32,7 @@ Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Work
         TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply.kernel(spec_for(w, launch.config, launch.kind)));
         kernels.push_back(kernel);
     }
-    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, w));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, w, plan.front().kind, plan.front().config));
     BackwardReport report;
     std::vector<Buffer> first;
     for (int run = 0; run < runs; ++run) {

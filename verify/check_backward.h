@@ -1,5 +1,6 @@
 // Are the kernels of a backward right? Gradients of random data against the float64 reference, by the acceptance rule.
 #pragma once
+#include "backends/backward_plan.h"
 #include "verify/check.h"
 #include "verify/kernel_supply.h"
 
@@ -20,8 +21,7 @@ struct BackwardReport {
 // being untouched. unsupported: the device has no backward for this problem. `runs` more than 1: the results of all runs must be
 // bitwise equal.
 Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const std::vector<BackwardLaunch>& plan, int runs = 1);
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, int runs = 1);  // of backward_plan()
-
+Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const Config& config, int runs = 1);  // of backward_plan()
 
 // Compares what the workload holds after a download; for callers that launch by themselves.
 BackwardReport compare_gradients(const Workload& workload);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/backward_plan.h"
 #include "backends/launch.h"
 
 namespace tilewright {
@@ -47,7 +48,7 @@ bool aligned(const Tensor& tensor) {
 
 }  // namespace
 
-Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w, KernelKind kind) {
+Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w, KernelKind kind, const Config& config) {
     DeviceWorkload on(device);
     for (const Buffer& buffer : w.buffers) {
         int64_t bytes = int64_t(buffer.bytes.size());
@@ -73,18 +74,17 @@ Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w,
     }
     if (w.problem.operation != Operation::backward) return on;
     kernel::BackwardParameters& g = on.backward_;
-    int64_t statistics = w.problem.batch * w.problem.heads_q * kernel::backward_padded(w.problem.seq_q), bytes = 2 * statistics * int64_t(sizeof(float));
-    TILEWRIGHT_ASSIGN_OR_RETURN(void* workspace, device.allocate(bytes));
-    on.buffers_.emplace_back(workspace, Free{&device});
-    TILEWRIGHT_RETURN_IF_ERROR(device.fill(workspace, 0xff, bytes));
+    BackwardWorkspace workspace = backward_workspace(w.problem, config);
+    TILEWRIGHT_ASSIGN_OR_RETURN(void* memory, device.allocate(workspace.bytes()));
+    on.buffers_.emplace_back(memory, Free{&device});
+    TILEWRIGHT_RETURN_IF_ERROR(device.fill(memory, 0xff, workspace.bytes()));
     g.forward = p;
     g.out_gradient = address(w.out_gradient), g.lse_gradient = static_cast<const float*>(address(w.lse_gradient));
     g.query_gradient = address(w.query_gradient), g.key_gradient = address(w.key_gradient), g.value_gradient = address(w.value_gradient);
     g.sink_gradient = static_cast<float*>(address(w.sink_gradient));
     g.out_gradient_strides = strides_of(w.out_gradient), g.query_gradient_strides = strides_of(w.query_gradient);
     g.key_gradient_strides = strides_of(w.key_gradient), g.value_gradient_strides = strides_of(w.value_gradient);
-    g.padded_queries = static_cast<int>(kernel::backward_padded(w.problem.seq_q));
-    g.log_sums = static_cast<float*>(workspace), g.deltas = g.log_sums + statistics;
+    use_workspace(w.problem, workspace, memory, g);
     return on;
 }
 

@@ -12,9 +12,9 @@ namespace tilewright {
 // Owns device memory; must not outlive its Device. Not thread-safe.
 class DeviceWorkload {
 public:
-    // Allocates and copies every buffer, guards included, and for attention_materialized makes room for its scores. Errors
-    // are the device's.
-    static Result<DeviceWorkload> upload(Device& device, const Workload& workload, KernelKind kind = KernelKind::attention_forward);
+    // Allocates and copies every buffer, guards included, and makes room for the scores of attention_materialized and the workspace of
+    // a backward problem, whose config that takes. Errors are the device's.
+    static Result<DeviceWorkload> upload(Device& device, const Workload& workload, KernelKind kind = KernelKind::attention_forward, const Config& config = {});
     DeviceWorkload(DeviceWorkload&&) = default;
     DeviceWorkload& operator=(DeviceWorkload&&) = default;
 

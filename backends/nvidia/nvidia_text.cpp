@@ -169,6 +169,7 @@ Result<FamilyText> sm80_backward_text(const KernelSpec& spec, const Arch& arch) 
 
 Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.problem.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
+    if (spec.config.dq) return refuse("dq", spec.config.dq, "it must be 0: the gradient of the queries has a pass of its own");
     if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) return backward_rows_text(spec);
     bool together = spec.kind == KernelKind::attention_backward_keys || spec.kind == KernelKind::attention_backward_queries;
     if (together && takes_sm90_backward(spec.problem, arch, spec.aligned)) return sm90_backward_text(spec, arch);

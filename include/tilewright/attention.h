@@ -75,8 +75,6 @@ struct BackwardTensors {
     float* sink_gradient = nullptr;       // [heads_q], if the problem has sinks; summed over batch and queries
     void* workspace = nullptr;            // of the device, backward_workspace_bytes(), 16-byte aligned; not shared by concurrent calls
 };
-// Proportional to batch * heads_q * seq_q.
-Result<int64_t> backward_workspace_bytes(const Problem& problem);
 
 struct AttentionOptions {
     std::string device = "cpu:0";
@@ -112,6 +110,9 @@ public:
     // Gradients of `problem`, whose operation is `backward` (docs/numerics.md says exactly which), bitwise repeatable. Rows that see
     // nothing contribute zero. unsupported: the problem has a bias, or the device no backward for it (docs/numerics.md). Otherwise as forward().
     Status backward(const Problem& problem, const BackwardTensors& tensors, void* stream = nullptr);
+
+    // Bytes of workspace that backward() needs for this problem: at most proportional to batch * heads_q * seq_q * head_dim.
+    Result<int64_t> backward_workspace_bytes(const Problem& problem) const;
 
     // Compiles and loads what forward() or backward() will need for dense, aligned tensors of this problem.
     Status prepare(const Problem& problem);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/backward_plan.h"
 #include "backends/family_text.h"
 #include "backends/nvidia/nvidia_backend.h"
 #include "backends/nvidia/nvrtc.h"
@@ -27,7 +28,7 @@ TEST_P(NvidiaBackwardText, CompilesWithoutSpills) {
     if (!nvidia::nvrtc_info().ok()) GTEST_SKIP() << nvidia::nvrtc_info().status().message();
     const Arch& arch = *find_arch(c.arch);
     Problem problem = *parse_problem(c.problem);
-    std::vector<BackwardLaunch> plan = backward_plan(problem, arch, c.aligned);
+    std::vector<BackwardLaunch> plan = backward_plan(problem, default_backward_config(problem, arch, c.aligned), arch, c.aligned);
     EXPECT_EQ((int)plan.size(), c.kernels);
     for (const BackwardLaunch& launch : plan) {
         KernelSpec spec{launch.kind, problem, launch.config};

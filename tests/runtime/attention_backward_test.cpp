@@ -34,7 +34,7 @@ protected:
         out.assign(out_gradient.size(), NAN), lse.assign(static_cast<size_t>(p.heads_q * p.seq_q), NAN);
         query_gradient.assign(query.size(), NAN), key_gradient.assign(key.size(), NAN), value_gradient.assign(value.size(), NAN);
         sink_gradient.assign(sink.size(), NAN);
-        workspace.assign(static_cast<size_t>(*backward_workspace_bytes(p)), 'x');
+        workspace.assign(static_cast<size_t>(*attention().backward_workspace_bytes(p)), 'x');
         tensors = {};
         ForwardTensors& f = tensors.forward;
         auto in = [](const std::vector<float>& x, int64_t heads, int64_t rows, int64_t columns) { return dense(static_cast<const void*>(x.data()), heads, rows, columns); };

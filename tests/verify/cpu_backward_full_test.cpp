@@ -24,9 +24,7 @@ protected:
         return *parsed;
     }
     static void expect_right(Workload& w, const Config& config = {}, int runs = 1) {
-        std::vector<BackwardLaunch> plan = backward_plan(w.problem, device().info().arch, true);
-        for (BackwardLaunch& launch : plan) launch.config = config;
-        Result<BackwardReport> report = check_backward(device(), kernels(), w, plan, runs);
+        Result<BackwardReport> report = check_backward(device(), kernels(), w, config, runs);
         ASSERT_TRUE(report.ok()) << to_text(w.problem) << ": " << report.status().message();
         EXPECT_TRUE(report->passed) << to_text(w.problem) << ": " << report->failure;
     }
@@ -90,7 +88,7 @@ TEST_F(CpuBackward, TakesTilesOfOtherSizes) {
 TEST_F(CpuBackward, GivesTheSameBitsInTwoPassesOverKeys) {
     Workload together = make_backward_workload(problem("hq4,hkv2,sq90,skv110,d24,dv40,bf16,causal,softcap")), apart = together;
     expect_right(together);
-    std::vector<BackwardLaunch> plan = backward_plan(apart.problem, device().info().arch, true);
+    std::vector<BackwardLaunch> plan = backward_plan(apart.problem, {}, device().info().arch, true);
     ASSERT_EQ(plan[1].kind, KernelKind::attention_backward_keys);
     plan[1].kind = KernelKind::attention_backward_keys_alone;
     plan.push_back({KernelKind::attention_backward_values_alone, plan[1].config});
@@ -152,7 +150,7 @@ TEST_F(CpuBackward, GivesTheSameBitsTwentyTimes) {
 
 TEST_F(CpuBackward, RefusesABiasInOneSentence) {
     Workload w = make_backward_workload(problem("sq5,skv5,d8,fp32,bias"));
-    Result<BackwardReport> report = check_backward(device(), kernels(), w);
+    Result<BackwardReport> report = check_backward(device(), kernels(), w, Config());
     EXPECT_EQ(report.status().code(), StatusCode::unsupported);
     EXPECT_EQ(report.status().message(), "the problem has a bias; the backward of a bias is not supported");
 }
