@@ -12,9 +12,27 @@ constexpr int64_t largest_sequence = int64_t{1} << 29;  // sums of three positio
 constexpr int64_t largest_heads = 65536, largest_batch = int64_t{1} << 24, largest_head_dim = 256;
 constexpr int64_t smallest_page = 16, largest_page = int64_t{1} << 24, largest_seed = (int64_t{1} << 32) - 1;
 
-Status in_range(const char* what, int64_t value, int64_t least, int64_t most) {
-    if (value >= least && value <= most) return {};
+struct Range {
+    const char* what;
+    int64_t Problem::*member;
+    int64_t least, most;
+};
+constexpr Range ranges[] = {{"batch", &Problem::batch, 0, largest_batch},
+                            {"heads_q", &Problem::heads_q, 1, largest_heads},
+                            {"heads_kv", &Problem::heads_kv, 1, largest_heads},
+                            {"seq_q", &Problem::seq_q, 0, largest_sequence},
+                            {"seq_kv", &Problem::seq_kv, 0, largest_sequence},
+                            {"head_dim", &Problem::head_dim, 1, largest_head_dim},
+                            {"head_dim_v", &Problem::head_dim_v, 1, largest_head_dim},
+                            {"window_left", &Problem::window_left, -1, largest_sequence},
+                            {"window_right", &Problem::window_right, -1, largest_sequence}};
+
+Status out_of(const char* what, int64_t value, int64_t least, int64_t most) {
     return invalid_argument(std::string(what) + " is " + std::to_string(value) + "; it must be from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+inline Status in_range(const char* what, int64_t value, int64_t least, int64_t most) {
+    return value < least || value > most ? out_of(what, value, least, most) : Status();
 }
 
 Status check_decoding(const Problem& problem) {
@@ -73,15 +91,8 @@ Status validate(const Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(in_range("operation", static_cast<int>(problem.operation), 1, 3));
     TILEWRIGHT_RETURN_IF_ERROR(in_range("dtype", static_cast<int>(problem.dtype), 1, 3));
     TILEWRIGHT_RETURN_IF_ERROR(in_range("alignment", static_cast<int>(problem.alignment), 1, 2));
-    TILEWRIGHT_RETURN_IF_ERROR(in_range("batch", problem.batch, 0, largest_batch));
-    TILEWRIGHT_RETURN_IF_ERROR(in_range("heads_q", problem.heads_q, 1, largest_heads));
-    TILEWRIGHT_RETURN_IF_ERROR(in_range("heads_kv", problem.heads_kv, 1, largest_heads));
-    TILEWRIGHT_RETURN_IF_ERROR(in_range("seq_q", problem.seq_q, 0, largest_sequence));
-    TILEWRIGHT_RETURN_IF_ERROR(in_range("seq_kv", problem.seq_kv, 0, largest_sequence));
-    TILEWRIGHT_RETURN_IF_ERROR(in_range("head_dim", problem.head_dim, 1, largest_head_dim));
-    TILEWRIGHT_RETURN_IF_ERROR(in_range("head_dim_v", problem.head_dim_v, 1, largest_head_dim));
-    TILEWRIGHT_RETURN_IF_ERROR(in_range("window_left", problem.window_left, -1, largest_sequence));
-    TILEWRIGHT_RETURN_IF_ERROR(in_range("window_right", problem.window_right, -1, largest_sequence));
+    for (const Range& range : ranges)
+        if (const int64_t value = problem.*range.member; value < range.least || value > range.most) return out_of(range.what, value, range.least, range.most);
     if (problem.heads_q % problem.heads_kv != 0)
         return invalid_argument("heads_q is " + std::to_string(problem.heads_q) + "; it must be a multiple of heads_kv, " + std::to_string(problem.heads_kv));
     TILEWRIGHT_RETURN_IF_ERROR(check_decoding(problem));

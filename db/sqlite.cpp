@@ -144,6 +144,29 @@ Result<std::unique_ptr<Statement>> Connection::prepare_once(const std::string& s
     return std::make_unique<Statement>(statement, path_.get());
 }
 
+std::string_view RowValues::text(int column) const {
+    const auto* data = reinterpret_cast<const char*>(sqlite3_value_text(values_[column]));
+    return data ? std::string_view(data, static_cast<size_t>(sqlite3_value_bytes(values_[column]))) : std::string_view();
+}
+
+// The rows are arguments of a function of ours, which is called while SQLite scans and lets no row through: half of the time goes
+// where every row is stepped to and every column asked for by a call of its own.
+Status Connection::for_each_row(const Scan& scan, const std::function<void(const RowValues&)>& row) {
+    using Row = std::function<void(const RowValues&)>;
+    const auto take = [](sqlite3_context* context, int, sqlite3_value** values) { (*static_cast<const Row*>(sqlite3_user_data(context)))(RowValues(values)); };
+    void* const user = const_cast<Row*>(&row);
+    int code = sqlite3_create_function(handle_, "tilewright_take_row", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, user, take, nullptr, nullptr);
+    if (code != SQLITE_OK) return status_of(code, *path_, sqlite3_errmsg(handle_));
+    const std::string sql = std::string("SELECT 1 FROM ") + scan.from + " WHERE " + scan.where + " AND tilewright_take_row(" + scan.columns + ") ORDER BY " + scan.order;
+    sqlite3_stmt* statement = nullptr;
+    code = sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr);
+    if (code != SQLITE_OK) return status_of(code, *path_, sqlite3_errmsg(handle_));
+    Statement rows(statement, path_.get());
+    TILEWRIGHT_RETURN_IF_ERROR(rows.step().status());
+    if (sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_SORT, 0) > 0) return {StatusCode::io, *path_ + " cannot be scanned in the order of " + scan.order};
+    return {};
+}
+
 Status harden(Connection& connection) {
     for (const auto& [option, value] : {std::pair{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
                                         {SQLITE_DBCONFIG_DEFENSIVE, 1}, {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0}}) {

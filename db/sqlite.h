@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,6 +46,26 @@ private:
     int error_ = SQLITE_OK;
 };
 
+// SELECT columns FROM from WHERE where ORDER BY order, which must be the order of an index or the table.
+struct Scan {
+    const char* columns;
+    const char* from;
+    const char* where = "true";
+    const char* order = "id";
+};
+
+// What one row of for_each_row() holds, read from 0.
+class RowValues {
+public:
+    explicit RowValues(sqlite3_value** values) : values_(values) {}
+    int64_t integer(int column) const { return sqlite3_value_int64(values_[column]); }
+    double real(int column) const { return sqlite3_value_double(values_[column]); }
+    std::string_view text(int column) const;  // valid during the call
+
+private:
+    sqlite3_value** values_;
+};
+
 class Connection {
 public:
     // `flags` of sqlite3_open_v2; `file` may be a URI when SQLITE_OPEN_URI is among them. Messages name `path`.
@@ -59,6 +80,8 @@ public:
     Result<Statement*> prepare(const char* sql);
     // For text made at run time; owned by the caller, must not outlive the connection.
     Result<std::unique_ptr<Statement>> prepare_once(const std::string& sql);
+    // Calls `row` for every row of a long scan; nothing may use the connection meanwhile. io if an index does not give the order.
+    Status for_each_row(const Scan& scan, const std::function<void(const RowValues&)>& row);
     // The first column of the first row.
     Result<int64_t> integer(const char* sql);
     Result<std::string> text(const char* sql);

@@ -13,6 +13,8 @@ uint64_t mix(uint64_t hash, uint64_t value) {
     return hash ^ (hash >> 32);
 }
 
+uint32_t tag_of(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
+
 }  // namespace
 
 uint64_t problem_kind(const Problem& p) {
@@ -44,37 +46,39 @@ uint64_t hash_of(const Problem& p) {
     return mix(left, right);
 }
 
-size_t Index::slot_of(const Problem& problem, uint32_t device) const {
+size_t Index::slot_of(const Problem& problem, uint32_t device, uint64_t hash) const {
     const size_t mask = slots_.size() - 1;
-    for (size_t slot = mix(hash_of(problem), device) & mask;; slot = (slot + 1) & mask) {
-        if (slots_[slot] == 0) return slot;
-        const Entry& entry = entries_[slots_[slot] - 1];
-        if (entry.device == device && entry.problem == problem) return slot;
+    for (size_t slot = mix(hash, device) & mask;; slot = (slot + 1) & mask) {
+        if (slots_[slot].entry == 0) return slot;
+        if (slots_[slot].tag != tag_of(hash)) continue;
+        const Entry& entry = entries_[slots_[slot].entry - 1];
+        if (entry.hash == hash && entry.device == device && entry.problem == problem) return slot;
     }
 }
 
-void Index::grow_slots() {
+void Index::grow_slots(size_t filled) {
     size_t size = 16;
-    while (size < 2 * entries_.capacity()) size *= 2;
-    slots_.assign(size, 0);
-    for (size_t i = 0; i < entries_.size(); ++i) {
-        slots_[slot_of(entries_[i].problem, entries_[i].device)] = static_cast<uint32_t>(i + 1);
+    while (size < 2 * entries_.size()) size *= 2;
+    slots_.assign(size, {});
+    for (size_t i = 0; i < filled; ++i) {
+        slots_[slot_of(entries_[i].problem, entries_[i].device, entries_[i].hash)] = {tag_of(entries_[i].hash), static_cast<uint32_t>(i + 1)};
     }
 }
 
-uint64_t Index::contents_of(const Rows& rows) const {
-    uint64_t sum = mix(contents_, rows.entries.size());
-    for (const DeviceClass& device : rows.devices) {
+uint64_t Index::contents() const {
+    uint64_t sum = mix(0, entries_.size());
+    for (const std::string& path : layer_paths_) sum = mix(sum, std::hash<std::string>()(path));
+    for (const DeviceClass& device : devices_) {
         for (const std::string* text : {&device.backend, &device.arch, &device.family, &device.name}) sum = mix(sum, std::hash<std::string>()(*text));
         sum = mix(sum, static_cast<uint64_t>(device.units));
     }
-    for (const Config& config : rows.configs) {
+    for (const Config& config : configs_) {
         for (const ConfigField& field : config_fields()) sum = mix(sum, static_cast<uint64_t>(config.*field.member));
     }
-    for (const Entry& entry : rows.entries) {
-        sum = mix(sum, hash_of(entry.problem) ^ uint64_t{entry.device} << 32 ^ entry.count ^ uint64_t{entry.old_toolchain} << 31);
+    for (const Entry& entry : entries_) {
+        sum = mix(sum, entry.hash ^ uint64_t{entry.device} << 32 ^ uint64_t{entry.layer} << 40 ^ entry.count ^ uint64_t{entry.old_toolchain} << 31);
     }
-    for (const Candidate& candidate : rows.candidates) {
+    for (const Candidate& candidate : candidates_) {
         sum = mix(mix(sum, std::bit_cast<uint64_t>(candidate.median_us)), uint64_t{candidate.config} ^ static_cast<uint64_t>(candidate.measured_at) << 24);
         sum = mix(sum, std::bit_cast<uint32_t>(candidate.spread) ^ uint64_t{std::bit_cast<uint32_t>(candidate.error)} << 32);
     }
@@ -84,7 +88,6 @@ uint64_t Index::contents_of(const Rows& rows) const {
 void Index::add_layer(const std::string& path, Rows rows) {
     const auto layer = static_cast<uint32_t>(layer_paths_.size());
     layer_paths_.push_back(path);
-    contents_ = mix(contents_of(rows), std::hash<std::string>()(path));
     std::vector<uint32_t> device_number;
     for (const DeviceClass& device : rows.devices) {
         const auto known = std::find(devices_.begin(), devices_.end(), device);
@@ -95,24 +98,31 @@ void Index::add_layer(const std::string& path, Rows rows) {
     const auto first_candidate = static_cast<uint32_t>(candidates_.size());
     configs_.insert(configs_.end(), rows.configs.begin(), rows.configs.end());
     for (Candidate& candidate : rows.candidates) candidate.config += first_config;
-    candidates_.insert(candidates_.end(), rows.candidates.begin(), rows.candidates.end());
-    entries_.reserve(entries_.size() + rows.entries.size());
-    grow_slots();
-    for (Entry& entry : rows.entries) {
+    if (candidates_.empty()) candidates_ = std::move(rows.candidates);
+    else candidates_.insert(candidates_.end(), rows.candidates.begin(), rows.candidates.end());
+    size_t kept = entries_.size();
+    if (entries_.empty()) entries_ = std::move(rows.entries);
+    else entries_.insert(entries_.end(), rows.entries.begin(), rows.entries.end());
+    grow_slots(kept);
+    for (size_t i = kept; i < entries_.size(); ++i) {
+        Entry& entry = entries_[i];
         entry.device = device_number[entry.device];
         entry.layer = layer;
         entry.first += first_candidate;
+        entry.hash = hash_of(entry.problem);
         entry.kind = problem_kind(entry.problem);
-        const size_t slot = slot_of(entry.problem, entry.device);
-        if (slots_[slot] != 0) continue;  // an earlier layer has it
-        entries_.push_back(entry);
-        slots_[slot] = static_cast<uint32_t>(entries_.size());
+        const size_t slot = slot_of(entry.problem, entry.device, entry.hash);
+        if (slots_[slot].entry != 0) continue;  // an earlier layer has it
+        slots_[slot] = {tag_of(entry.hash), static_cast<uint32_t>(kept + 1)};
+        if (kept != i) entries_[kept] = entry;
+        ++kept;
     }
+    entries_.resize(kept);
 }
 
 const Entry* Index::find(const Problem& problem, uint32_t device) const {
     if (entries_.empty()) return nullptr;
-    const uint32_t found = slots_[slot_of(problem, device)];
+    const uint32_t found = slots_[slot_of(problem, device, hash_of(problem))].entry;
     return found == 0 ? nullptr : &entries_[found - 1];
 }
 

@@ -25,6 +25,7 @@ struct Candidate {
 // The candidates of one problem on one device class from one layer, the winner first.
 struct Entry {
     Problem problem;
+    uint64_t hash = 0;        // hash_of(problem)
     uint64_t kind = 0;        // problem_kind(problem): entries of other kinds are never near
     uint32_t device = 0;      // index into devices
     uint32_t layer = 0;       // index into the index's layers, in order of precedence
@@ -54,21 +55,24 @@ public:
     const Candidate* candidates(const Entry& entry) const { return candidates_.data() + entry.first; }
     const std::string& layer_path(const Entry& entry) const { return layer_paths_[entry.layer]; }
     // Equal contents in equal order, equal number.
-    uint64_t contents() const { return contents_; }
+    uint64_t contents() const;
     const Config& config(const Candidate& candidate) const { return configs_[candidate.config]; }
 
 private:
-    uint64_t contents_of(const Rows& rows) const;
-    void grow_slots();
-    size_t slot_of(const Problem& problem, uint32_t device) const;  // its slot, or the free one where it belongs
+    void grow_slots(size_t filled);  // room for all entries; the first `filled` take theirs
+    size_t slot_of(const Problem& problem, uint32_t device, uint64_t hash) const;  // its slot, or the free one where it belongs
 
-    uint64_t contents_ = 0;
     std::vector<std::string> layer_paths_;
     std::vector<DeviceClass> devices_;
     std::vector<Config> configs_;
     std::vector<Entry> entries_;
     std::vector<Candidate> candidates_;
-    std::vector<uint32_t> slots_;  // open addressing: index into entries_ + 1; 0: free. A power of two, at most half full
+    // Open addressing, a power of two, at most half full.
+    struct Slot {
+        uint32_t tag = 0;    // bits of the hash: entries of others are told apart without being touched
+        uint32_t entry = 0;  // index into entries_ + 1; 0: free
+    };
+    std::vector<Slot> slots_;
 };
 
 // Equal problems, equal hash. Not stable between builds.

@@ -121,18 +121,21 @@ void TuningDatabase::State::note_miss(const Problem& problem, int device) {
 bool TuningDatabase::State::refresh() {
     const std::lock_guard one_at_a_time(refreshing_);
     std::vector<lookup::Layer> next = lookup::find_layers(options);
+    std::shared_ptr<const lookup::Index> before;
     {
         const std::lock_guard lock(mutex);
         const auto unchanged = [](const lookup::Layer& a, const lookup::Layer& b) {
             return a.facts.path == b.facts.path && a.builtin == b.builtin && (a.builtin || (a.settled && a.stamp == lookup::stamp_of(a.facts.path)));
         };
         if (!owned_.empty() && std::equal(layers.begin(), layers.end(), next.begin(), next.end(), unchanged)) return false;
+        if (!owned_.empty()) before = owned_.back()->index;
     }
     auto snapshot = std::make_unique<Snapshot>(lookup::read_layers(next), std::make_unique<lookup::Memo>(smallest_memo));
+    // Given answers stay good if only something else in the files changed, such as the list of misses.
+    const bool same = before && before->contents() == snapshot->index->contents();
     const std::lock_guard lock(mutex);
     layers = std::move(next);
-    // Given answers stay good if only something else in the files changed, such as the list of misses.
-    if (!owned_.empty() && owned_.back()->index->contents() == snapshot->index->contents()) return false;
+    if (same) return false;
     replace(std::move(snapshot));
     return true;
 }

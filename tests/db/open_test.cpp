@@ -150,7 +150,7 @@ TEST_F(OpenTest, rows_that_make_no_problem_or_config_are_counted_and_skipped) {
         add(store, timed(100), problem("forward:b2,sq8"));
     }
     change(path(), R"(UPDATE config SET json = '{"block_q":128,"warp_speed":9}' WHERE json LIKE '%128%';)"
-                   "UPDATE problem SET heads_q = -1 WHERE text LIKE 'forward:b2%'");
+                   "UPDATE problem SET heads_q = -1, text = 'forward:b2,hq-1' WHERE text LIKE 'forward:b2%'");
     DatabaseOptions options;
     options.user_path = path();
     options.use_system = options.use_defaults = options.log_misses = false;
