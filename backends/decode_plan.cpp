@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/arch/sm90_arguments.h"
 #include "kernels/decode_part.h"
 
 namespace tilewright {
@@ -19,10 +20,14 @@ int64_t line_count(const KernelSpec& spec, int64_t seq_q, int64_t heads_q, int64
 
 }  // namespace
 
-int64_t units_for(const Arch& arch) {
+bool decodes_by_copy_engine(const KernelSpec& spec, const Arch& arch) {
+    return arch.family == Family::sm90 && kernel::takes_tensor_maps(static_cast<int>(size_of(spec.problem.dtype)), spec.aligned);
+}
+
+int64_t units_for(const KernelSpec& spec, const Arch& arch) {
     constexpr int64_t of_thread = 4, of_multiprocessor = 3;
     if (arch.family == Family::cpu) return arch.units > 1 ? of_thread * arch.units : 1;
-    return of_multiprocessor * arch.units;
+    return (decodes_by_copy_engine(spec, arch) ? spec.config.blocks : of_multiprocessor) * arch.units;
 }
 
 Result<DecodePlan> plan_decode(const KernelSpec& spec, int64_t all_units, int splits) {

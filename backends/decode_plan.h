@@ -14,9 +14,12 @@ struct DecodePlan {
     int64_t workspace_bytes() const { return counter_bytes + state_bytes + out_bytes; }
 };
 
+// Whether the kernel is one of sm90_decode.h; else, on an NVIDIA device, one of sm80_decode.h.
+bool decodes_by_copy_engine(const KernelSpec& spec, const Arch& arch);
+
 // How many units keep a device busy: as many blocks as its multiprocessors hold; on a CPU so many that it hardly matters if one
 // thread is slow.
-int64_t units_for(const Arch& arch);
+int64_t units_for(const KernelSpec& spec, const Arch& arch);
 
 // `splits` units of a line, or as many as make `all_units` of all lines together where it is 0; never more than there are KV tiles.
 // invalid_argument: splits is negative, or there are more KV tiles, units or items than a kernel can count.

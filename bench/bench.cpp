@@ -10,13 +10,14 @@
 #include "backends/launch.h"
 #include "backends/nvidia/nvrtc.h"
 #include "backends/registry.h"
+#include "bench/last_error.h"
 #include "model/space.h"
 
 namespace {
 
 using namespace tilewright;
 
-thread_local std::string last_error, last_text;
+thread_local std::string last_text;
 
 struct Call {
     Kernel* kernel;
@@ -31,7 +32,7 @@ auto& calls = *new std::list<Call>;
 template <class T>
 std::optional<T> unwrap(Result<T> result) {
     if (result.ok()) return *std::move(result);
-    last_error = result.status().message();
+    bench::fail(result.status());
     return std::nullopt;
 }
 
@@ -49,7 +50,7 @@ Result<std::unique_ptr<Kernel>> load(Device& device, const char* problem_text, c
 
 }  // namespace
 
-const char* tilewright_bench_error() { return last_error.c_str(); }
+const char* tilewright_bench_error() { return bench::last_error().c_str(); }
 
 void* tilewright_bench_open(int index) {
     auto device = unwrap(nvidia_backend().open(index));
@@ -99,6 +100,6 @@ int tilewright_bench_launch(void* device, void* prepared, void* stream) {
     Call& call = *static_cast<Call*>(prepared);
     Status launched = static_cast<Device*>(device)->launch(*call.kernel, call.parameters, stream);
     if (launched.ok()) return 0;
-    last_error = launched.message();
+    bench::fail(launched);
     return 1;
 }

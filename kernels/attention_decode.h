@@ -15,16 +15,22 @@ TILEWRIGHT_DEVICE void attention_decode(const typename Arch::Arguments& argument
         OnlineSoftmax<Arch, Output::rows> softmax(rescores<Config> ? log2_of_e : p.scale * log2_of_e);
         output.clear();
         attend<Arch>(p, part, pipeline, softmax, output);
-        if (part.whole()) return store<Arch>(p, part, softmax, output);
 
-        long long first_place = part.slot_of(part.unit) * Config::block_q;
-        TILEWRIGHT_UNROLL for (int r = 0; r < Output::rows; ++r) {
-            int row = output.row(r);
-            bool inside = part.inside(row);
-            float total = softmax.total(r);
-            output.store_row(r, 1.0f, (fp32*)decode.partial_out + (first_place + row) * partial_columns(Config::head_dim_v), inside);
-            float* state = decode.partial_state + (first_place + row) * 2;
-            if (inside && output.leads_row()) state[0] = softmax.maximum[r], state[1] = total;
+        if constexpr (Arch::sharers == 1) {
+            if (part.whole()) return store<Arch>(p, part, softmax, output);
+            leave(part, softmax, output, partial_sums<Config>(decode, part.slot_of(part.unit)));
+        } else {  // workers that saw other keys of the same rows
+            pipeline.await_merged();
+            leave(part, softmax, output, pipeline.own_sums());
+            pipeline.await_sums();
+            auto load = [&](int i, int row, int column, float (&state)[2], float (&x)[Arch::combined_columns]) { pipeline.load_sums(i, row, column, state, x); };
+            auto merge = [&](auto&& take) { merge_rows<Arch, Arch::sharers>(part, Arch::sharers, softmax.scale, load, take); };
+            if (part.whole()) return merge([&](int row, int column, const MergedRow<Arch>& merged) { finish<Arch>(p, part, row, column, merged); });
+            RowSums to = partial_sums<Config>(decode, part.slot_of(part.unit));
+            merge([&](int row, int column, const MergedRow<Arch>& merged) {
+                Arch::store_sums(to.out + row * to.stride + column, merged.sum);
+                if (column == 0) to.state[2 * row] = merged.maximum, to.state[2 * row + 1] = merged.total;
+            });
         }
         if (Arch::arrives_last(decode.arrived + part.item, part.parts())) combine<Arch>(decode, part, softmax.scale);
     });

@@ -25,8 +25,37 @@ struct Cut {
     }
 };
 
-// An item: one sequence on one line. It takes one place even if it sees nothing: somebody must write that.
+// Where rows are left that are not yet divided by their totals: row r at out + r * stride, its maximum and total at state + 2 * r.
+struct RowSums {
+    float *out, *state;
+    int stride;
+};
 template <class Config>
+TILEWRIGHT_DEVICE RowSums partial_sums(const DecodeParameters& decode, long long slot) {
+    constexpr int stride = partial_columns(Config::head_dim_v);
+    return {decode.partial_out + slot * Config::block_q * stride, decode.partial_state + slot * Config::block_q * 2, stride};
+}
+
+// How the sequences of a line are looked through by one lane alone; architectures may do it by many lanes together.
+struct OneLane {
+    static TILEWRIGHT_DEVICE int load(const int* from) { return *from; }
+    template <class Count>
+    static TILEWRIGHT_DEVICE int sum(int n, Count&& count) {
+        int sum = 0;
+        for (int i = 0; i < n; ++i) sum += count(i);
+        return sum;
+    }
+    // The first i of n whose count, added to all before it, is beyond `position`; `before` is the sum of those before it.
+    template <class Count>
+    static TILEWRIGHT_DEVICE int find(int, int position, Count&& count, int& before) {
+        int i = before = 0;
+        for (int next; before + (next = count(i)) <= position; ++i) before += next;
+        return i;
+    }
+};
+
+// An item: one sequence on one line. It takes one place even if it sees nothing: somebody must write that.
+template <class Config, class Lanes = OneLane>
 TILEWRIGHT_DEVICE Tile<Config> item_of(const DecodeParameters& decode, int line, int sequence) {
     const ForwardParameters& p = decode.forward;
     Tile<Config> tile;
@@ -37,7 +66,7 @@ TILEWRIGHT_DEVICE Tile<Config> item_of(const DecodeParameters& decode, int line,
     tile.head = tile.kv_head * tile.group;
     tile.first_row = line % blocks * Config::block_q;
     tile.seq_q = p.seq_q;
-    tile.seq_kv = decode.lengths ? max_of(0, min_of(decode.lengths[sequence], p.seq_kv)) : p.seq_kv;
+    tile.seq_kv = decode.lengths ? max_of(0, min_of(Lanes::load(decode.lengths + sequence), p.seq_kv)) : p.seq_kv;
     tile.diagonal = decode.top_left ? 0 : tile.seq_kv - p.seq_q;
     tile.window_left = p.window_left, tile.window_right = p.window_right;
     tile.count_kv_tiles();
@@ -46,11 +75,10 @@ TILEWRIGHT_DEVICE Tile<Config> item_of(const DecodeParameters& decode, int line,
 template <class Config>
 TILEWRIGHT_DEVICE int places_of(const Tile<Config>& item) { return max_of(1, item.kv_end - item.kv_begin); }
 
-template <class Config>
+template <class Config, class Lanes = OneLane>
 TILEWRIGHT_DEVICE int line_length(const DecodeParameters& decode, int line) {
-    int length = 0;
-    for (int sequence = 0; sequence < decode.forward.batch; ++sequence) length += places_of(item_of<Config>(decode, line, sequence));
-    return length;
+    auto places = [&](int sequence) { return places_of(item_of<Config, Lanes>(decode, line, sequence)); };
+    return decode.lengths ? Lanes::sum(decode.forward.batch, places) : decode.forward.batch * places(0);
 }
 
 // A unit's share of an item: its KV tiles are [kv_begin, kv_end).
@@ -65,8 +93,8 @@ struct Part : Tile<Config> {
     TILEWRIGHT_DEVICE long long slot_of(int of_unit) const { return 2LL * (of_unit * lines + line) + (of_unit == first_unit ? first_place : 0); }
 };
 
-// The parts of one unit, one after another.
-template <class Config>
+// The parts of one unit, one after another. Lanes that work together go through them together.
+template <class Config, class Lanes = OneLane>
 struct Parts {
     const DecodeParameters& decode;
     int line, lines;
@@ -76,14 +104,20 @@ struct Parts {
 
     // There must be a sequence and a query. A unit that the line is too short for has no parts.
     TILEWRIGHT_DEVICE Parts(const DecodeParameters& of, int of_line, int of_unit)
-        : decode(of), line(of_line), lines(line_count<Config>(of.forward)), cut(line_length<Config>(of, of_line), of.units), unit(of_unit) {
+        : decode(of), line(of_line), lines(line_count<Config>(of.forward)), cut(line_length<Config, Lanes>(of, of_line), of.units), unit(of_unit) {
         position = unit < cut.units ? cut.start_of(unit) : 0, end = unit < cut.units ? cut.start_of(unit + 1) : 0;
         if (position == end) return;
-        for (int places; first + (places = places_of(item_of<Config>(decode, line, sequence))) <= position; ++sequence) first += places;
+        auto places = [&](int i) { return places_of(item_of<Config, Lanes>(decode, line, i)); };
+        if (decode.lengths) {
+            sequence = Lanes::find(decode.forward.batch, position, places, first);
+        } else {
+            int each = places(0);
+            sequence = position / each, first = sequence * each;
+        }
     }
     TILEWRIGHT_DEVICE bool next(Part<Config>& part) {
         if (position >= end) return false;
-        static_cast<Tile<Config>&>(part) = item_of<Config>(decode, line, sequence);
+        static_cast<Tile<Config>&>(part) = item_of<Config, Lanes>(decode, line, sequence);
         int past = first + places_of<Config>(part), stop = min_of(past, end), begin = part.kv_begin;
         part.kv_begin = begin + position - first;
         part.kv_end = min_of(part.kv_end, begin + stop - first);

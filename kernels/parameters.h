@@ -42,6 +42,7 @@ struct DecodeParameters {
     const int* block_table;
     long long table_stride;
     int page_shift;  // a page has 2^page_shift keys
+    int pages;       // of the cache; 0: not known
     int top_left;    // query i is aligned with key i, instead of the last query with the last key
     int units;       // that the KV tiles of a line are cut into (decode_part.h), at least 1
     // Of parts of items, [2 * units * lines][block_q]: outputs not yet divided, [round_up(head_dim_v, 4)], and (maximum, sum).

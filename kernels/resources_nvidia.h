@@ -113,4 +113,25 @@ constexpr int sm90_register_estimate(const NvidiaTile& t) {
     return round_up(t.head_dim_v, 8) / 2 + t.block_kv / 2 + (t.overlapped ? t.block_kv / 4 : 0) + 32;
 }
 
+// Kernels of sm90_decode.h: up to 16 rows in a tile, by `workers` warps that see a share of its keys each, or 64 rows by a warpgroup; one
+// more warp loads. In shared memory: the tiles, the query where a warpgroup reads it, the sums of workers, barriers.
+constexpr bool sm90_decode_is_wide(const NvidiaTile& t) { return t.block_q == 64; }
+constexpr int sm90_decode_warps(const NvidiaTile& t) { return sm90_decode_is_wide(t) ? 4 : t.workers; }
+constexpr int sm90_decode_threads(const NvidiaTile& t) { return 32 * (sm90_decode_warps(t) + 1); }
+constexpr int sm90_decode_sum_pitch(int head_dim_v) { return round_up(head_dim_v, 32) + 8; }  // floats; eight rows at the same place lie in different banks
+constexpr int sm90_decode_sum_bytes(const NvidiaTile& t) { return sm90_decode_is_wide(t) || t.workers == 1 ? 0 : t.workers * 16 * 4 * (sm90_decode_sum_pitch(t.head_dim_v) + 2); }
+constexpr int sm90_decode_tile_bytes(const NvidiaTile& t) {
+    return (sm90_decode_is_wide(t) ? sm90_tile_bytes(64, t.head_dim) : 0) + t.stages * (sm90_tile_bytes(t.block_kv, t.head_dim) + sm90_tile_bytes(t.block_kv, t.head_dim_v));
+}
+constexpr int sm90_decode_shared_bytes(const NvidiaTile& t) { return sm90_decode_tile_bytes(t) + sm90_decode_sum_bytes(t) + 8 * 4 * t.stages + sm90_alignment; }
+// Registers go to blocks of whole fours of warps.
+constexpr int sm90_decode_register_limit(const NvidiaTile& t) {
+    return min_of(255, nvidia_registers_per_unit / (round_up(sm90_decode_threads(t), 128) * t.blocks) / 8 * 8);
+}
+// Output, scores and rounded scores, the query, and what addresses and maxima take.
+constexpr int sm90_decode_register_estimate(const NvidiaTile& t) {
+    if (sm90_decode_is_wide(t)) return sm90_register_estimate(t) + (t.overlapped ? 0 : t.block_kv / 4);
+    return round_up(t.head_dim_v, 16) / 2 + t.block_kv / t.workers * 3 / 4 + round_up(t.head_dim, 16) / 4 + 40;
+}
+
 }  // namespace tilewright::kernel

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "backends/decode_plan.h"
+#include "kernels/resources_nvidia.h"
+
 namespace tilewright {
 
 namespace {
@@ -32,10 +35,33 @@ Config for_warps(const Problem& problem) {
     return config;
 }
 
+// 16 rows by four warps that share the keys, or 64 by a warpgroup; the largest tiles that fit.
+Config for_copy_engine(const Problem& problem, const Arch& arch) {
+    Config config;
+    bool wide = rows_of(problem) > 16;
+    config.block_q = wide ? 64 : 16, config.workers = wide ? 1 : 4;
+    config.packs_heads = problem.heads_q > problem.heads_kv;
+    config.early_kb = 128;
+    auto fits = [&] {
+        kernel::NvidiaTile tile{(int)problem.head_dim, (int)problem.head_dim_v, 2, config.block_q, config.block_kv, config.stages, config.workers, config.blocks, false, false};
+        return sm90_decode_shared_bytes(tile) <= arch.shared_bytes_per_block && sm90_decode_register_estimate(tile) <= sm90_decode_register_limit(tile);
+    };
+    bool rescores = problem.softcap || problem.bias || problem.alibi;  // which takes registers
+    for (config.block_kv = wide && rescores ? 64 : 128; config.block_kv >= 64; config.block_kv /= 2)
+        for (config.stages = wide ? 3 : 2; config.stages >= 2; --config.stages)
+            if (fits()) return config;
+    config.block_kv = 64, config.stages = 1;
+    return config;
+}
+
 }  // namespace
 
-Config decode_config(const Problem& problem, const Arch& arch) {
-    return arch.family == Family::cpu ? for_cpu(problem) : for_warps(problem);
+Config decode_config(const Problem& problem, const Arch& arch, bool aligned) {
+    if (arch.family == Family::cpu) return for_cpu(problem);
+    KernelSpec spec;
+    spec.kind = KernelKind::attention_decode, spec.problem = problem;
+    spec.aligned = aligned;
+    return decodes_by_copy_engine(spec, arch) ? for_copy_engine(problem, arch) : for_warps(problem);
 }
 
 }  // namespace tilewright

@@ -6,7 +6,7 @@
 
 namespace tilewright {
 
-// Legal for every decode problem that the architecture decodes.
-Config decode_config(const Problem& problem, const Arch& arch);
+// Legal for every decode problem that the architecture decodes; `aligned` as in KernelSpec.
+Config decode_config(const Problem& problem, const Arch& arch, bool aligned = true);
 
 }  // namespace tilewright

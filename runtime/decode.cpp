@@ -18,11 +18,12 @@ Status check_problem(const Problem& problem) {
     return {StatusCode::unsupported, "decode() computes decode problems, not " + to_text(problem)};
 }
 
-KernelSpec spec_of(const Problem& problem, const Arch& arch) {
+KernelSpec spec_of(const Problem& problem, const Arch& arch, bool aligned) {
     KernelSpec spec;
     spec.kind = KernelKind::attention_decode;
     spec.problem = problem;
-    spec.config = decode_config(problem, arch);
+    spec.aligned = aligned;
+    spec.config = decode_config(problem, arch, aligned);
     // One query at the last key sees all: that needs no mask.
     if (problem.causal() && problem.seq_q == 1 && problem.alignment == Alignment::bottom_right) spec.problem.window_right = -1;
     return spec;
@@ -38,6 +39,7 @@ Status check_pages(const Problem& p, const DecodeTensors& t) {
     if (t.page_size < smallest_page || t.page_size > largest_page || (t.page_size & (t.page_size - 1)))
         return invalid_argument("page_size is " + std::to_string(t.page_size) + "; it must be a power of two from " + std::to_string(smallest_page) + " to " +
                                 std::to_string(largest_page));
+    if (t.pages < 0 || t.pages > INT32_MAX) return invalid_argument("pages is " + std::to_string(t.pages) + "; it must be from 0, where it is not known, to " + std::to_string(INT32_MAX));
     if (t.table_stride < 0 || (!t.lengths && t.table_stride * t.page_size < p.seq_kv))
         return invalid_argument("table_stride is " + std::to_string(t.table_stride) + "; a sequence of " + std::to_string(p.seq_kv) + " keys has more pages of " +
                                 std::to_string(t.page_size) + " keys");
@@ -67,8 +69,14 @@ Status check_workspace(const DecodePlan& plan, const DecodeTensors& t) {
 
 Result<int64_t> Attention::decode_workspace_bytes(const Problem& problem, int splits) const {
     TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
-    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec_of(problem, state_->device->info().arch), units_for(state_->device->info().arch), splits));
-    return plan.workspace_bytes();
+    const Arch& arch = state_->device->info().arch;
+    int64_t most = 0;  // tensors that are not aligned take another kernel
+    for (bool aligned : {true, false}) {
+        KernelSpec spec = spec_of(problem, arch, aligned);
+        TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec, units_for(spec, arch), splits));
+        most = std::max(most, plan.workspace_bytes());
+    }
+    return most;
 }
 
 Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* stream) {
@@ -80,11 +88,13 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     int64_t kv_rows = t.block_table ? std::min(t.page_size, p.seq_kv) : p.seq_kv;
     const Extent tensors[] = {extent("query", t.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", t.key, p.batch, p.heads_kv, kv_rows, p.head_dim),
                               extent("value", t.value, p.batch, p.heads_kv, kv_rows, p.head_dim_v), extent("out", t.out, p.batch, p.heads_q, p.seq_q, p.head_dim_v)};
-    KernelSpec spec = spec_of(p, device.arch);
+    bool aligned = true;
     for (const Extent& tensor : tensors) {
         TILEWRIGHT_RETURN_IF_ERROR(check_extent(tensor));
-        spec.aligned = spec.aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
+        aligned = aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
     }
+    if (t.block_table) aligned = aligned && t.key.batch_stride >= 0 && t.value.batch_stride >= 0;
+    KernelSpec spec = spec_of(p, device.arch, aligned);
     bool rows = p.batch * p.seq_q > 0;
     TILEWRIGHT_RETURN_IF_ERROR(check_pointer("bias", t.bias.data, p.bias && rows && p.seq_kv > 0));
     TILEWRIGHT_RETURN_IF_ERROR(check_pointer("alibi_slope", t.alibi_slope, p.alibi && rows));
@@ -92,7 +102,7 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     if (p.softcap && !(t.softcap > 0)) return invalid_argument("softcap is " + std::to_string(t.softcap) + "; it must be positive");
     if (!rows) return {};
     if (device.arch.family == Family::cpu) TILEWRIGHT_RETURN_IF_ERROR(check_lengths(p, t));
-    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec, units_for(device.arch), t.splits));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec, units_for(spec, device.arch), t.splits));
     TILEWRIGHT_RETURN_IF_ERROR(check_workspace(plan, t));
 
     float scale = t.scale.value_or(default_scale(p));
@@ -106,7 +116,7 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     forward.value_strides = strides_of(tensors[2]), forward.out_strides = strides_of(tensors[3]);
     forward.bias_strides = {t.bias.batch_stride, t.bias.head_stride, t.bias.row_stride};
     forward.bias_column_stride = t.bias.column_stride;
-    parameters.lengths = t.lengths, parameters.block_table = t.block_table, parameters.table_stride = t.table_stride;
+    parameters.lengths = t.lengths, parameters.block_table = t.block_table, parameters.table_stride = t.table_stride, parameters.pages = static_cast<int>(t.pages);
     while (int64_t{1} << parameters.page_shift < t.page_size) ++parameters.page_shift;
     parameters.top_left = p.alignment == Alignment::top_left;
     use_plan(plan, t.workspace, parameters);

@@ -32,6 +32,20 @@ constexpr unsigned stream_nonblocking = 1;   // CU_STREAM_NON_BLOCKING
 constexpr unsigned event_default = 0;
 constexpr int oldest_driver = 12040;         // 1000 * major + 10 * minor
 
+// cuda.h's CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+    static constexpr int programmatic_serialization = 6;
+    int id = 0, unused = 0;
+    int value[16] = {};
+};
+struct LaunchConfig {
+    unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, shared_bytes = 0;
+    Stream stream = nullptr;
+    LaunchAttribute* attributes = nullptr;
+    unsigned attribute_count = 0;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
+
 class Driver;
 
 // One function of the library. Calling it calls the driver and looks at the result.
@@ -105,6 +119,7 @@ public:
     Call<int*, Function, int, size_t> resident_blocks{*this, "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
     // Grid and block in x, y, z; dynamic shared bytes; addresses of the kernel's parameters.
     Call<Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**> launch{*this, "cuLaunchKernel"};
+    Call<const LaunchConfig*, Function, void**, void**> launch_as{*this, "cuLaunchKernelEx"};
     // Map, data type, rank, address, dimensions, strides in bytes, box, element strides, interleave, swizzle, L2 promotion, fill.
     Call<void*, int, unsigned, void*, const unsigned long long*, const unsigned long long*, const unsigned*, const unsigned*, int, int, int, int>
         encode_tensor_map{*this, "cuTensorMapEncodeTiled"};

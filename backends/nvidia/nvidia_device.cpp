@@ -94,15 +94,11 @@ public:
     }
     Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void* stream) override {
         auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
-        kernel::DecodeParameters parameters = given;
-        int blocks = decode_units(nvidia_kernel.spec, parameters);
-        if (blocks == 0) return {};
-        TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(parameters.forward));
-        void* argument = &parameters;
-        return with_context([&] {
-            return driver_.launch(nvidia_kernel.function, (unsigned)blocks, 1u, 1u, nvidia_kernel.threads, 1u, 1u, nvidia_kernel.shared_bytes, static_cast<Stream>(stream), &argument,
-                                  (void**)nullptr);
-        });
+        if (decode_units(nvidia_kernel.spec, given) == 0) return {};
+        TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(given.forward));
+        kernel::Sm90DecodeArguments arguments;
+        arguments.parameters = given;
+        return with_context([&] { return launch_in_context(nvidia_kernel, arguments, static_cast<Stream>(stream)); });
     }
     Status launch(Kernel& kernel, const kernel::BackwardParameters& given, void* stream) override {
         auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
@@ -126,6 +122,8 @@ private:
     }
     Status launch_in_context(const NvidiaKernel& kernel, kernel::ForwardParameters& parameters, Stream stream);
     Status make_maps(const NvidiaKernel& kernel, kernel::Sm90Arguments& arguments);
+    Status launch_in_context(const NvidiaKernel& kernel, kernel::Sm90DecodeArguments& arguments, Stream stream);
+    Status make_maps(const NvidiaKernel& kernel, kernel::Sm90DecodeArguments& arguments);
     Status launch_in_context(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments, Stream stream);
     Status make_maps(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments);
 
@@ -163,6 +161,36 @@ Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::Forwa
     int64_t most_blocks = persistent ? int64_t{info_.arch.units} * kernel.resident_blocks : parameters.tiles;
     unsigned grid = (unsigned)std::min<int64_t>(parameters.tiles, most_blocks);
     return driver_.launch(kernel.function, grid, 1u, 1u, kernel.threads, 1u, 1u, kernel.shared_bytes, stream, &argument, (void**)nullptr);
+}
+
+Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90DecodeArguments& arguments) {
+    const kernel::DecodeParameters& decode = arguments.parameters;
+    const kernel::ForwardParameters& p = decode.forward;
+    const Problem& problem = kernel.spec.problem;
+    const Config& config = kernel.spec.config;
+    auto get = [&](const char* name, const void* address, const kernel::Strides& strides, int64_t columns, kernel::TensorMap& map) {
+        int rows = p.seq_kv, blocks = p.batch, box = config.block_kv;
+        if (kernel.spec.paged) {
+            rows = 1 << decode.page_shift, box = std::min(rows, box);
+            // A table's entries are trusted: any number of pages that the address space holds will do.
+            int64_t page_bytes = std::max<int64_t>(1, 2 * strides.batch), most = (int64_t{1} << 46) / page_bytes;
+            blocks = decode.pages > 0 ? decode.pages : static_cast<int>(std::min<int64_t>(most, INT32_MAX));
+        }
+        kernel::TensorMapShape shape = kernel::tensor_map_shape(strides, (int)columns, rows, p.heads_kv, blocks, box, kernel.spec.paged && config.block_q == 64);
+        shape.promotion_bytes = 0;  // what is read once and whole gains nothing
+        return maps_.get(name, p.seq_kv > 0 ? address : p.query, problem.dtype, shape, map);
+    };
+    TILEWRIGHT_RETURN_IF_ERROR(get("key", p.key, p.key_strides, problem.head_dim, arguments.key));
+    return get("value", p.value, p.value_strides, problem.head_dim_v, arguments.value);
+}
+
+Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::Sm90DecodeArguments& arguments, Stream stream) {
+    if (kernel.takes_maps) TILEWRIGHT_RETURN_IF_ERROR(make_maps(kernel, arguments));
+    void* argument = kernel.takes_maps ? static_cast<void*>(&arguments) : static_cast<void*>(&arguments.parameters);
+    LaunchConfig config{{(unsigned)decode_units(kernel.spec, arguments.parameters), 1, 1}, {kernel.threads, 1, 1}, kernel.shared_bytes, stream};
+    LaunchAttribute early{LaunchAttribute::programmatic_serialization, 0, {1}};
+    if (kernel.takes_maps && kernel.spec.config.early_kb > 0) config.attributes = &early, config.attribute_count = 1;
+    return driver_.launch_as(&config, kernel.function, &argument, (void**)nullptr);
 }
 
 Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments) {

@@ -34,7 +34,7 @@ Status NvidiaKernel::load(const CodeObject& object, const Arch& arch) {
     // Without tensor maps and, for kernels that have such a form, with them.
     size_t plain = sizeof(kernel::ForwardParameters), with_maps = sizeof(kernel::Sm90Arguments);
     if (is_backward(spec.kind)) plain = sizeof(kernel::BackwardParameters), with_maps = sizeof(kernel::Sm90BackwardArguments);
-    if (spec.kind == KernelKind::attention_decode) plain = with_maps = sizeof(kernel::DecodeParameters);
+    if (spec.kind == KernelKind::attention_decode) plain = sizeof(kernel::DecodeParameters), with_maps = sizeof(kernel::Sm90DecodeArguments);
     size_t taken = (size_t)found.parameter_bytes;
     if (taken != plain && taken != with_maps)
         return {StatusCode::internal, entry + " takes " + std::to_string(taken) + " bytes of parameters; the host has " + std::to_string(plain) +

@@ -37,6 +37,13 @@ std::string wgmma(const char* name, int n, DType dtype, bool left_in_registers, 
     return text;
 }
 
+std::string wgmma_prelude(const KernelSpec& spec) {
+    int block_kv = spec.config.block_kv;
+    DType dtype = spec.problem.dtype;
+    return wgmma("wgmma_scores", block_kv, dtype, false, true) + wgmma("wgmma_scores_fresh", block_kv, dtype, false, false) +
+           wgmma("wgmma_output", (int)spec.problem.head_dim_v, dtype, true, true);
+}
+
 Status refuse(const std::string& what, int64_t value, const std::string& limit) {
     return {StatusCode::unsupported, what + " is " + std::to_string(value) + "; " + limit};
 }
@@ -93,13 +100,37 @@ Result<FamilyText> sm90_text(const KernelSpec& spec, const Arch& arch) {
     TILEWRIGHT_RETURN_IF_ERROR(
         check_limits(spec, arch, sm90_threads(tile), sm90_shared_bytes(tile), sm90_register_estimate(tile), kernel::sm90_register_limit(c.workers, c.blocks)));
     FamilyText text;
-    text.prelude = wgmma("wgmma_scores", c.block_kv, spec.problem.dtype, false, true) + wgmma("wgmma_scores_fresh", c.block_kv, spec.problem.dtype, false, false) +
-                   wgmma("wgmma_output", tile.head_dim_v, spec.problem.dtype, true, true);
+    text.prelude = wgmma_prelude(spec);
     text.header = "arch/sm90.h";
     text.type = "Sm90<Config>";
     text.entry = entry_text(spec);
     text.threads = sm90_threads(tile);
     text.shared_bytes = sm90_shared_bytes(tile);
+    return text;
+}
+
+Result<FamilyText> sm90_decode_text(const KernelSpec& spec, const Arch& arch) {
+    const Config& c = spec.config;
+    NvidiaTile tile = tile_of(spec);
+    bool wide = sm90_decode_is_wide(tile);
+    if (c.block_q != 16 && !wide) return refuse("block_q", c.block_q, "sm_90a decodes 16 rows by warps or 64 by a warpgroup");
+    if (wide && c.workers != 1) return refuse("workers", c.workers, "one warpgroup decodes 64 rows: it must be 1");
+    if (!wide && (c.workers > 16 || c.block_kv % (16 * c.workers))) return refuse("block_kv", c.block_kv, "it must be a multiple of 16 keys for each of " + std::to_string(c.workers) + " warps, at most 16");
+    if (c.overlapped && !wide) return refuse("overlapped", 1, "warps that share the keys of a tile have nothing to overlap: it must be 0");
+    if (c.overlapped && c.stages < 2) return refuse("stages", c.stages, "overlapped needs 2: the next keys are read before this tile's are given back");
+    if (c.turns || c.persistent) return refuse(c.turns ? "turns" : "persistent", 1, "a block decodes one unit, with nobody to take turns with: it must be 0");
+    if (spec.paged && (c.block_kv & (c.block_kv - 1))) return refuse("block_kv", c.block_kv, "tiles of pages are powers of two");
+    if (c.early_kb < 0 || c.early_kb > 1024) return refuse("early_kb", c.early_kb, "it must be from 0 to 1024");
+    if (tile.head_dim % 8 || tile.head_dim_v % 8) return refuse("head_dim", tile.head_dim % 8 ? tile.head_dim : tile.head_dim_v, "aligned rows have a multiple of 8 columns");
+    TILEWRIGHT_RETURN_IF_ERROR(
+        check_limits(spec, arch, sm90_decode_threads(tile), sm90_decode_shared_bytes(tile), sm90_decode_register_estimate(tile), sm90_decode_register_limit(tile)));
+    FamilyText text;
+    if (wide) text.prelude = wgmma_prelude(spec);
+    text.header = "arch/sm90_decode.h";
+    text.type = "Sm90Decode<Config>";
+    text.entry = entry_text(spec);
+    text.threads = sm90_decode_threads(tile);
+    text.shared_bytes = sm90_decode_shared_bytes(tile);
     return text;
 }
 
@@ -186,9 +217,7 @@ bool takes_sm90_backward(const Problem& problem, const Arch& arch, bool aligned)
 
 Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.kind == KernelKind::attention_decode) {
-        const Problem& p = spec.problem;
-        if (p.bias || p.window_left != -1 || p.window_right != -1)
-            return Status(StatusCode::unsupported, "decoding on NVIDIA takes no " + std::string(p.bias ? "bias" : "window, and causal for a single query alone") + ": " + to_text(p));
+        if (arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned)) return sm90_decode_text(spec, arch);
         if (spec.config.persistent) return refuse("persistent", 1, "a block decodes one unit: it must be 0");
         return sm80_text(spec, arch);
     }

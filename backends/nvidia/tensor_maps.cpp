@@ -7,6 +7,7 @@ namespace tilewright::nvidia {
 namespace {
 
 constexpr int data_type_fp16 = 6, data_type_bf16 = 9, interleave_none = 0, swizzle_128b = 3, promotion_256b = 3, fill_zeros = 0;  // cuda.h
+constexpr int promotion_none = 0;
 
 size_t hash_of(const void* address, const kernel::TensorMapShape& shape) {
     uint64_t hash = reinterpret_cast<uintptr_t>(address);
@@ -19,7 +20,7 @@ size_t hash_of(const void* address, const kernel::TensorMapShape& shape) {
 // Field by field: structs may have padding.
 bool same(const kernel::TensorMapShape& a, const kernel::TensorMapShape& b) {
     return a.rank == b.rank && std::memcmp(a.dims, b.dims, sizeof a.dims) == 0 && std::memcmp(a.strides, b.strides, sizeof a.strides) == 0 &&
-           std::memcmp(a.box, b.box, sizeof a.box) == 0;
+           std::memcmp(a.box, b.box, sizeof a.box) == 0 && a.promotion_bytes == b.promotion_bytes;
 }
 
 }  // namespace
@@ -44,7 +45,7 @@ Status TensorMaps::encode(const char* operand, const void* address, DType dtype,
     unsigned ones[5] = {1, 1, 1, 1, 1};
     int type = dtype == DType::fp16 ? data_type_fp16 : data_type_bf16;
     Status encoded = driver_.encode_tensor_map(&map, type, (unsigned)shape.rank, const_cast<void*>(address), shape.dims, shape.strides, shape.box, ones,
-                                               interleave_none, swizzle_128b, promotion_256b, fill_zeros);
+                                               interleave_none, swizzle_128b, shape.promotion_bytes == 256 ? promotion_256b : promotion_none, fill_zeros);
     if (encoded.ok()) return encoded;
     return {encoded.code(), std::string(operand) + ": " + encoded.message()};
 }

@@ -52,6 +52,7 @@ struct DecodeTensors {
     const int32_t* block_table = nullptr;  // pages of each sequence, [batch][table_stride]; null: keys and values are not in pages
     int64_t table_stride = 0;      // entries between two sequences; a row of the table holds at least the pages of its sequence
     int64_t page_size = 0;         // keys of a page, a power of two from 16 on, if there is a block table; the problem's, if it has one
+    int64_t pages = 0;             // of the cache, if known: then a kernel may ask for keys and values before the one ahead of it has ended
     InputTensor bias;              // as ForwardTensors has them, from here on
     const float* alibi_slope = nullptr;
     const float* sink = nullptr;
@@ -102,7 +103,7 @@ public:
     // `causal` is the tail of several new queries. Lengths and tables are read by the device at the time of the launch: they
     // may change between calls, and between replays of a captured one, as long as sizes do not. A length outside 0 .. seq_kv is
     // invalid_argument and names the sequence where the device's memory is the host's, and is taken as the nearest of these elsewhere.
-    // unsupported: AMD; on NVIDIA a bias, a window, or causal with several queries. The rest is as with forward().
+    // unsupported: AMD. The rest is as with forward().
     Status decode(const Problem& problem, const DecodeTensors& tensors, void* stream = nullptr);
     // Bytes of workspace that decode() needs for this problem: they depend on its sizes, not on lengths. 0: none.
     Result<int64_t> decode_workspace_bytes(const Problem& problem, int splits = 0) const;

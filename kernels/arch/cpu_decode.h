@@ -187,7 +187,7 @@ struct CpuDecode : cpu::Lane {
     }
 
     // Merging: the thread does it all, a whole row at once.
-    static constexpr int lanes_of_block = 1, loads_at_once = 1, combined_columns = partial_columns(Config::head_dim_v);
+    static constexpr int sharers = 1, lanes_of_block = 1, loads_at_once = 1, combined_columns = partial_columns(Config::head_dim_v);
     static TILEWRIGHT_DEVICE int lane_of_block() { return 0; }
     static TILEWRIGHT_DEVICE bool arrives_last(unsigned* arrived, int parts) {
         if (__atomic_add_fetch(arrived, 1u, __ATOMIC_ACQ_REL) != (unsigned)parts) return false;

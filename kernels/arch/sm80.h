@@ -1,14 +1,10 @@
 // NVIDIA sm_80 and later: products by warps, cp.async into rings of key and value tiles.
 #pragma once
 #include "fma.h"
-#include "nvidia_garbage.h"
+#include "nvidia_rows.h"
 #include "sm80_copy.h"
 
 namespace tilewright::kernel {
-// Rows of a sequence's keys or values, one behind the other.
-struct DenseRows {
-    static constexpr bool paged = false;
-};
 
 template <class Config_>
 struct Sm80 : WarpProducts<Config_> {
@@ -99,7 +95,7 @@ struct Sm80 : WarpProducts<Config_> {
             int first = (tile.kv_end - 1 - i) * block_kv;
             if (i < tile.kv_end - tile.kv_begin) {
                 if constexpr (KvRows::paged) {
-                    copy<block_kv, width>(to, tile.seq_kv - first, [&](int row) { return this->template at<Element>(base, strides, tile.kv_head, first + row); });
+                    copy<block_kv, width>(to, tile.seq_kv - first, [&](int row) { return this->template at<Element>(base, strides, tile.batch, tile.kv_head, first + row); });
                 } else {
                     const Element* from = row_of((const Element*)base, strides, tile.batch, tile.kv_head, first);
                     copy<block_kv, width>(to, tile.seq_kv - first, [&](int row) { return from + row * strides.row; });

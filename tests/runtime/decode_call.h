@@ -131,25 +131,43 @@ struct DecodeCall {
         log_sum = std::log(sum);
     }
 
+    // All rows, one after another; computed once, from what the call holds then.
+    struct Expected {
+        std::vector<double> rows, log_sums;
+    };
+    const Expected& expected() const {
+        if (expected_.log_sums.empty())
+            for (int64_t s = 0; s < problem.batch; ++s)
+                for (int64_t head = 0; head < problem.heads_q; ++head)
+                    for (int64_t q = 0; q < problem.seq_q; ++q) {
+                        std::vector<double> row;
+                        reference_row(s, head, q, row, expected_.log_sums.emplace_back());
+                        expected_.rows.insert(expected_.rows.end(), row.begin(), row.end());
+                    }
+        return expected_;
+    }
+
+    void forget_expected() { expected_ = {}; }  // something was changed since
+
     // Every element: as close as one rounding to the type and float32 sums allow; `rounded`: that of the probabilities too.
     void expect_right(const std::string& what, bool rounded = false) const {
         const Problem& p = problem;
         double tolerance = (p.dtype == DType::fp32 ? 0 : rounded ? 0x1p-7 : 0x1p-8) + 2e-6;
-        std::vector<double> expected;
-        for (int64_t s = 0, i = 0; s < p.batch; ++s)
-            for (int64_t head = 0; head < p.heads_q; ++head)
-                for (int64_t q = 0; q < p.seq_q; ++q, ++i) {
-                    double log_sum, got = lse[static_cast<size_t>(i)];
-                    reference_row(s, head, q, expected, log_sum);
-                    std::string where = what + ", sequence " + std::to_string(s) + " head " + std::to_string(head) + " query " + std::to_string(q);
-                    if (std::isinf(log_sum)) ASSERT_EQ(got, -std::numeric_limits<double>::infinity()) << where;
-                    else ASSERT_NEAR(got, log_sum, 2e-5) << where;
-                    for (int64_t c = 0; c < p.head_dim_v; ++c) {
-                        double x = expected[static_cast<size_t>(c)];
-                        ASSERT_NEAR(get(out, i * p.head_dim_v + c), x, tolerance * std::max(1.0, std::abs(x))) << where << " column " << c;
-                    }
-                }
+        for (int64_t i = 0; i < p.batch * p.heads_q * p.seq_q; ++i) {
+            double log_sum = expected().log_sums[static_cast<size_t>(i)], got = lse[static_cast<size_t>(i)];
+            std::string where = what + ", sequence " + std::to_string(i / p.seq_q / p.heads_q) + " head " + std::to_string(i / p.seq_q % p.heads_q) + " query " + std::to_string(i % p.seq_q);
+            if (std::isinf(log_sum)) ASSERT_EQ(got, -std::numeric_limits<double>::infinity()) << where;
+            else ASSERT_NEAR(got, log_sum, 2e-5) << where;
+            for (int64_t c = 0; c < p.head_dim_v; ++c) {
+                double x = expected().rows[static_cast<size_t>(i * p.head_dim_v + c)], is = get(out, i * p.head_dim_v + c);
+                if (std::isfinite(x)) ASSERT_NEAR(is, x, tolerance * std::max(1.0, std::abs(x))) << where << " column " << c;
+                else ASSERT_TRUE(std::isnan(x) ? std::isnan(is) : is == x) << where << " column " << c << " is " << is << ", not " << x;
+            }
+        }
     }
+
+private:
+    mutable Expected expected_;
 };
 
 }  // namespace tilewright

@@ -8,6 +8,7 @@
 
 #include "backends/nvidia/nvidia_kernel.h"
 #include "kernels/arch/sm90_arguments.h"
+#include "nvidia_graph.h"
 #include "verify/check.h"
 #include "verify/device_workload.h"
 #include "verify/nvidia_build.h"
@@ -15,26 +16,7 @@
 namespace tilewright {
 namespace {
 
-using Graph = struct GraphHandle*;
-using GraphExec = struct GraphExecHandle*;
-
-// The driver's functions that only tests need.
-struct GraphCalls {
-    SharedLibrary library;
-    int (*begin)(nvidia::Stream, int mode) = nullptr;
-    int (*end)(nvidia::Stream, Graph*) = nullptr;
-    int (*instantiate)(GraphExec*, Graph, unsigned long long) = nullptr;
-    int (*launch)(GraphExec, nvidia::Stream) = nullptr;
-    int (*destroy_exec)(GraphExec) = nullptr;
-    int (*destroy)(Graph) = nullptr;
-    int (*create_context)(nvidia::Context*, unsigned, int device) = nullptr;
-    int (*destroy_context)(nvidia::Context) = nullptr;
-    bool bind() {
-        return library.bind("cuStreamBeginCapture_v2", begin).ok() && library.bind("cuStreamEndCapture", end).ok() && library.bind("cuGraphInstantiateWithFlags", instantiate).ok() &&
-               library.bind("cuGraphLaunch", launch).ok() && library.bind("cuGraphExecDestroy", destroy_exec).ok() && library.bind("cuGraphDestroy", destroy).ok() &&
-               library.bind("cuCtxCreate_v2", create_context).ok() && library.bind("cuCtxDestroy_v2", destroy_context).ok();
-    }
-};
+using test::Graph, test::GraphCalls, test::GraphExec;
 
 const Config persistent{.block_q = 128, .block_kv = 64, .stages = 2, .workers = 2, .overlapped = 1, .persistent = 1};
 

@@ -252,6 +252,14 @@ int cuLaunchKernel(void* function, unsigned grid, unsigned, unsigned, unsigned t
     std::memcpy(launched.parameters, parameters[0], parameter_bytes);
     return success;
 }
+struct LaunchConfig {  // CUlaunchConfig
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream, *attributes;
+    unsigned attribute_count;
+};
+int cuLaunchKernelEx(const LaunchConfig* c, void* function, void** parameters, void** extra) {
+    return cuLaunchKernel(function, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared_bytes, c->stream, parameters, extra);
+}
 int cuTensorMapEncodeTiled(void* map, int, unsigned rank, void* address, const unsigned long long* dims, const unsigned long long* strides, const unsigned* box, const unsigned*,
                            int, int, int, int) {
     FAKE_ENTER();
