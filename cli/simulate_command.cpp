@@ -1,6 +1,7 @@
 // tilewright simulate: how near the optimum a search strategy comes on a recorded space, without a device.
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
@@ -39,16 +40,23 @@ void print_table(const RecordedSpace& recorded, const SimulationOptions& options
     std::printf("score against random search: %.3f (0: as random, 1: the optimum at once)\n", simulation.score);
 }
 
+bool is_database(const std::string& path) {
+    char start[16] = {};
+    std::ifstream(path, std::ios::binary).read(start, sizeof start);
+    return std::string_view(start) == "SQLite format 3";
+}
+
 }  // namespace
 
 int simulate_command(const Arguments& arguments) {
-    CommandLine line("simulate", "replays a search strategy on a recorded space (T4 results, also .gz), without a device");
-    std::string path;
+    CommandLine line("simulate", "replays a search strategy on a recorded space (T4 results, also .gz, or a tuning database), without a device");
+    std::string path, problem;
     SimulationOptions options;
     options.strategy = default_strategy;
     int64_t seed = 1;
     bool list = false;
-    line.option("space", &path, "FILE", "T4 results file");
+    line.option("space", &path, "FILE", "T4 results file, or a tuning database");
+    line.option("problem", &problem, "TEXT", "which one of a database with several");
     line.option("strategy", &options.strategy, "NAME[:OPTION=VALUE,...]", "search strategy; --list shows them");
     line.option("evaluations", &options.evaluations, "N", "configurations each search may try");
     line.option("repeats", &options.repeats, "N", "searches with different seeds");
@@ -64,9 +72,14 @@ int simulate_command(const Arguments& arguments) {
         }
         return exit_success;
     }
-    if (path.empty()) return fail("simulate", "--space is missing: a T4 results file");
+    if (path.empty()) return fail("simulate", "--space is missing: a T4 results file or a tuning database");
     options.seed = static_cast<uint64_t>(seed);
-    const auto recorded = read_t4(path);
+    if (!problem.empty()) {
+        const Result<Problem> parsed = parse_problem(problem);
+        if (!parsed.ok()) return fail("simulate", parsed.status());
+        problem = to_text(*parsed);
+    }
+    const auto recorded = is_database(path) ? read_database_space(path, problem) : read_t4(path);
     if (!recorded.ok()) return fail("simulate", recorded.status());
     const auto simulation = simulate(*recorded, options);
     if (!simulation.ok()) return fail("simulate", simulation.status());

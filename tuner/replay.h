@@ -1,4 +1,4 @@
-// Recorded search spaces (T4 results files), replayed without a device, and what a strategy reaches on them.
+// Recorded search spaces (T4 results files, tuning databases), replayed without a device, and what a strategy reaches on them.
 #pragma once
 #include <string>
 #include <string_view>
@@ -19,6 +19,10 @@ struct RecordedSpace {
 // Reads a T4 results file; gzip is recognised by its content. A parameter whose values are all numbers is ordered. io: the file cannot be
 // read; invalid_argument: not T4, and where.
 Result<RecordedSpace> read_t4(const std::string& path);
+// The measurements that a tuning database holds of `problem` (its canonical text; empty: of the only one), by its newest toolchain. As in
+// a real run, the model's predictions and its choice come with the space where the architecture is known. Errors are the store's;
+// not_found: no such measurement; invalid_argument: of several problems or devices.
+Result<RecordedSpace> read_database_space(const std::string& path, const std::string& problem);
 
 struct SimulationOptions {
     std::string strategy = "portfolio";
