@@ -62,6 +62,8 @@ public:
     // Asynchronous on devices that are; `stream` is the vendor's handle, null the default one. The parameters' pointers are
     // the device's; scheduling fields (tiles, tiles_dealt, section_heads) are filled in here.
     virtual Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void* stream) = 0;
+    // Likewise for kernels compiled for packed sequences.
+    virtual Status launch(Kernel&, const kernel::PackedParameters&, void*) { return {StatusCode::unsupported, info().id + " takes no packed sequences"}; }
     // Likewise for attention_decode; the units are the caller's (decode_plan.h).
     virtual Status launch(Kernel&, const kernel::DecodeParameters&, void*) { return {StatusCode::unsupported, info().id + " has no decoding"}; }
     // Likewise for the kernels of the backward, of which each is a launch of its own.

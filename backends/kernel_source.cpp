@@ -68,7 +68,7 @@ std::string config_text(const KernelSpec& spec) {
     integer("head_dim", spec.problem.head_dim), integer("head_dim_v", spec.problem.head_dim_v);
     text += "    static constexpr Mask mask = Mask::" + std::string(mask_of(spec.problem)) + ";\n";
     boolean("softcap", spec.problem.softcap), boolean("bias", spec.problem.bias), boolean("alibi", spec.problem.alibi), boolean("sink", spec.problem.sink);
-    boolean("rescaled", spec.rescaled), boolean("aligned", spec.aligned), boolean("paged", spec.paged);
+    boolean("rescaled", spec.rescaled), boolean("aligned", spec.aligned), boolean("paged", spec.paged), boolean("packed", spec.packed);
     if (is_backward(spec.kind)) boolean("over_keys", is_over_keys(spec.kind)), boolean("gives_scored", gives_scored(spec.kind)), boolean("gives_carried", gives_carried(spec.kind));
     return text + "};\n";
 }
@@ -102,6 +102,8 @@ const char* header_of(KernelKind kind) {
 Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.kind == KernelKind::attention_decode && arch.backend == "amd")
         return Status(StatusCode::unsupported, "attention_decode is there for the CPU and NVIDIA, not for " + arch.name);
+    if (spec.packed && spec.kind != KernelKind::attention_forward)
+        return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " takes no packed sequences");
     switch (arch.family) {
         case Family::cpu:
             return cpu_text(spec, arch);

@@ -32,6 +32,14 @@ void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& p) {
     p.section_heads = static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
 }
 
+void fill_work_order(const KernelSpec& spec, kernel::PackedParameters& packed) {
+    kernel::ForwardParameters& p = packed.forward;
+    fill_work_order(spec, p);
+    int group = spec.config.packs_heads ? p.heads_q / p.heads_kv : 1;
+    int64_t slots = int64_t{p.seq_q} * group / spec.config.block_q + packed.sequences;
+    p.tiles = packed.sequences == 0 || p.seq_q == 0 ? 0 : static_cast<int>(slots * (p.heads_q / group));
+}
+
 void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backward) {
     kernel::ForwardParameters& p = backward.forward;
     int64_t rows = backward.padded_queries, columns = 0, block = kernel::backward_query_block, heads = int64_t{p.batch} * p.heads_q;

@@ -14,6 +14,8 @@ float default_scale(const Problem& problem);
 
 // tiles and section_heads, from the sizes in `parameters` and the config. tiles_dealt stays the device's to set.
 void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& parameters);
+// The same for packed sequences: tiles are slots (kernels/tile/tile.h), some of which hold nothing.
+void fill_work_order(const KernelSpec& spec, kernel::PackedParameters& parameters);
 // The same for one of the backward's kernels: tiles of keys, of queries, of padded queries, or heads.
 void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& parameters);
 

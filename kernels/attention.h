@@ -107,7 +107,7 @@ TILEWRIGHT_DEVICE void store(const ForwardParameters& p, const Tile<typename Arc
         int query = tile.query(row), head = inside ? tile.head_of(row) : tile.head;
         RowResult result = finish_row<Arch>(p, softmax.maximum[r], softmax.total(r), head);
         output.store_row(r, result.factor, row_of((Element*)p.out, p.out_strides, tile.batch, head, query), inside);
-        if (p.lse && inside && output.leads_row()) p.lse[((long long)tile.batch * p.heads_q + head) * p.seq_q + query] = result.log_sum;
+        if (p.lse && inside && output.leads_row()) p.lse[tile.lse_place(p, head, query)] = result.log_sum;
     }
 }
 

@@ -33,6 +33,28 @@ struct ForwardParameters {
     unsigned* tiles_dealt;  // a counter, zero before and after every launch; not shared by concurrent launches
 };
 
+// Sequences of any lengths, one behind the other in the rows of every tensor (Config::packed).
+struct PackedParameters {
+    // One batch, whose rows are those of all sequences: seq_q and seq_kv count them, and lse is [heads_q][seq_q]. The strides of batches
+    // are those of rows, so that the number of a batch is a sequence's first row. `diagonal` is not used.
+    ForwardParameters forward;
+    // First row of each sequence, and the end of the last: [sequences + 1], taken as the nearest row that there is. They do not
+    // descend: where they do, what is computed is not said, but it stays within the tensors.
+    const void *query_starts, *key_starts;
+    int sequences;
+    int wide;      // starts have 64 bits, not 32
+    int top_left;  // query i is aligned with key i of its sequence, instead of the last query with the last key
+};
+
+template <bool packed> struct ParametersIf { using type = ForwardParameters; };
+template <> struct ParametersIf<true> { using type = PackedParameters; };
+template <class Config>
+using ParametersOf = typename ParametersIf<Config::packed>::type;
+TILEWRIGHT_DEVICE const ForwardParameters& forward_of(const ForwardParameters& p) { return p; }
+TILEWRIGHT_DEVICE const ForwardParameters& forward_of(const PackedParameters& p) { return p.forward; }
+TILEWRIGHT_DEVICE ForwardParameters& forward_of(ForwardParameters& p) { return p; }
+TILEWRIGHT_DEVICE ForwardParameters& forward_of(PackedParameters& p) { return p.forward; }
+
 // Decoding: few queries, many keys, as many in each sequence as the device's memory says at the time of the launch.
 struct DecodeParameters {
     ForwardParameters forward;  // seq_kv: the most keys that a sequence may have; `diagonal` and the work order are not used

@@ -17,8 +17,8 @@ struct Attention::State {
           device_number(database.device(device_class(device->info()))),
           kernels(backend, *device, cache_code) {}
 
-    Result<Kernel*> kernel_for(const Problem& problem, bool aligned, bool rescaled) {
-        return kernels.get({KernelKind::attention_forward, problem, database.lookup(problem, device_number).config, aligned, rescaled});
+    Result<Kernel*> kernel_for(const Problem& problem, bool aligned, bool rescaled, bool packed = false) {
+        return kernels.get({KernelKind::attention_forward, problem, database.lookup(problem, device_number).config, aligned, rescaled, false, packed});
     }
     // The kernels of a backward, in the order of their launches.
     Result<std::vector<Kernel*>> backward_kernels(const Problem& problem, const Config& config, bool aligned);

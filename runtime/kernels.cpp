@@ -43,6 +43,7 @@ KernelKey key_of(const KernelSpec& spec) {
             spec.aligned,
             spec.rescaled,
             spec.paged,
+            spec.packed,
             spec.config};
 }
 
@@ -52,7 +53,7 @@ size_t KernelKeyHash::operator()(const KernelKey& key) const {
     mix(static_cast<size_t>(key.kind)), mix(static_cast<size_t>(key.dtype));
     mix(static_cast<size_t>(key.head_dim)), mix(static_cast<size_t>(key.head_dim_v)), mix(static_cast<size_t>(key.mask));
     mix(size_t{key.softcap} | size_t{key.bias} << 1 | size_t{key.alibi} << 2 | size_t{key.sink} << 3 | size_t{key.aligned} << 4 | size_t{key.rescaled} << 5 |
-        size_t{key.paged} << 6);
+        size_t{key.paged} << 6 | size_t{key.packed} << 7);
     for (const ConfigField& field : config_fields()) mix(static_cast<size_t>(key.config.*field.member));
     return hash;
 }

@@ -15,7 +15,7 @@ struct KernelKey {
     KernelKind kind = KernelKind::attention_forward;
     DType dtype = DType::bf16;
     int head_dim = 0, head_dim_v = 0, mask = 0;
-    bool softcap = false, bias = false, alibi = false, sink = false, aligned = true, rescaled = false, paged = false;
+    bool softcap = false, bias = false, alibi = false, sink = false, aligned = true, rescaled = false, paged = false, packed = false;
     Config config;
     bool operator==(const KernelKey&) const = default;
 };

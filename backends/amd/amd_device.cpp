@@ -102,6 +102,7 @@ public:
 
     Result<std::unique_ptr<Kernel>> load(const CodeObject& object, const KernelSpec& spec, const KernelSource& source) override;
     Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void* stream) override;
+    Status launch(Kernel& kernel, const kernel::PackedParameters& parameters, void* stream) override;
     Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) override;
     Result<int> resident_blocks(Kernel& kernel) override;
 
@@ -111,6 +112,14 @@ private:
         Current current(hip_);
         TILEWRIGHT_RETURN_IF_ERROR(current.set(index_));
         return body();
+    }
+    Status launch_blocks(const AmdKernel& kernel, int blocks, void* argument, void* stream) {
+        if (blocks == 0) return {};
+        return run([&] {
+            int result = hip_.ModuleLaunchKernel(kernel.function, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(kernel.threads), 1, 1,
+                                                 static_cast<unsigned>(kernel.shared_bytes), static_cast<Stream>(stream), &argument, nullptr);
+            return hip_.check("hipModuleLaunchKernel", result);
+        });
     }
     // The value that `body` sets, if it succeeds.
     template <class T, class Body>
@@ -126,12 +135,12 @@ private:
 };
 
 // The code must be for this device, and its kernel must take what `launch` hands over.
-Status check_object(const CodeObject& object, const std::string& entry, const std::string& arch) {
+Status check_object(const CodeObject& object, const std::string& entry, const std::string& arch, bool packed) {
     TILEWRIGHT_ASSIGN_OR_RETURN(ParsedObject parsed, read_code_object(object.bytes));
     if (parsed.arch != arch) return {StatusCode::unsupported, "machine code for " + parsed.arch + " does not run on " + arch};
     for (const KernelCode& kernel : parsed.kernels) {
         if (kernel.name != entry) continue;
-        auto wanted = static_cast<int64_t>(sizeof(kernel::ForwardParameters));
+        auto wanted = static_cast<int64_t>(packed ? sizeof(kernel::PackedParameters) : sizeof(kernel::ForwardParameters));
         if (kernel.argument_bytes == wanted) return {};
         return {StatusCode::internal, entry + " takes " + std::to_string(kernel.argument_bytes) + " bytes of arguments; it is given " + std::to_string(wanted)};
     }
@@ -139,7 +148,7 @@ Status check_object(const CodeObject& object, const std::string& entry, const st
 }
 
 Result<std::unique_ptr<Kernel>> AmdDevice::load(const CodeObject& object, const KernelSpec& spec, const KernelSource& source) {
-    TILEWRIGHT_RETURN_IF_ERROR(check_object(object, source.entry, info_.arch.name));
+    TILEWRIGHT_RETURN_IF_ERROR(check_object(object, source.entry, info_.arch.name, spec.packed));
     auto kernel = std::make_unique<AmdKernel>(hip_, spec, source);
     Status loaded = run([&]() -> Status {
         TILEWRIGHT_HIP(hip_, ModuleLoadData, &kernel->module, object.bytes.data());
@@ -155,13 +164,15 @@ Status AmdDevice::launch(Kernel& kernel, const kernel::ForwardParameters& given,
     kernel::ForwardParameters parameters = given;
     fill_work_order(amd_kernel.spec, parameters);
     parameters.tiles_dealt = nullptr;  // one block a tile: none is dealt
-    if (parameters.tiles == 0) return {};
-    void* argument = &parameters;
-    return run([&] {
-        int result = hip_.ModuleLaunchKernel(amd_kernel.function, static_cast<unsigned>(parameters.tiles), 1, 1, static_cast<unsigned>(amd_kernel.threads), 1,
-                                             1, static_cast<unsigned>(amd_kernel.shared_bytes), static_cast<Stream>(stream), &argument, nullptr);
-        return hip_.check("hipModuleLaunchKernel", result);
-    });
+    return launch_blocks(amd_kernel, parameters.tiles, &parameters, stream);
+}
+
+Status AmdDevice::launch(Kernel& kernel, const kernel::PackedParameters& given, void* stream) {
+    const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
+    kernel::PackedParameters parameters = given;
+    fill_work_order(amd_kernel.spec, parameters);
+    parameters.forward.tiles_dealt = nullptr;
+    return launch_blocks(amd_kernel, parameters.forward.tiles, &parameters, stream);
 }
 
 Result<std::vector<double>> AmdDevice::time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) {

@@ -110,6 +110,13 @@ public:
         for (parameters.phase = 0; parameters.phase < phases; ++parameters.phase) TILEWRIGHT_RETURN_IF_ERROR(run(cpu_kernel, parameters, &parameters));
         return {};
     }
+    Status launch(Kernel& kernel, const kernel::PackedParameters& given, void*) override {
+        auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
+        kernel::PackedParameters parameters = given;
+        fill_work_order(cpu_kernel.spec, parameters);
+        std::lock_guard one_at_a_time(launch_);
+        return run(cpu_kernel, parameters.forward, &parameters);
+    }
     Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void*) override {
         auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
         kernel::DecodeParameters parameters = given;

@@ -85,12 +85,10 @@ public:
         return std::unique_ptr<Kernel>(std::move(kernel));
     }
     Status launch(Kernel& kernel, const kernel::ForwardParameters& given, void* stream) override {
-        auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
-        kernel::ForwardParameters parameters = given;
-        fill_work_order(nvidia_kernel.spec, parameters);
-        if (parameters.tiles == 0) return {};
-        TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(parameters));
-        return with_context([&] { return launch_in_context(nvidia_kernel, parameters, static_cast<Stream>(stream)); });
+        return launch_forward(static_cast<NvidiaKernel&>(kernel), given, stream);
+    }
+    Status launch(Kernel& kernel, const kernel::PackedParameters& given, void* stream) override {
+        return launch_forward(static_cast<NvidiaKernel&>(kernel), given, stream);
     }
     Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void* stream) override {
         auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
@@ -120,10 +118,22 @@ private:
     Status with_context(Body&& body) {
         return in_context(driver_, context_, std::forward<Body>(body));
     }
-    Status launch_in_context(const NvidiaKernel& kernel, kernel::ForwardParameters& parameters, Stream stream);
-    Status make_maps(const NvidiaKernel& kernel, kernel::Sm90Arguments& arguments);
     Status launch_in_context(const NvidiaKernel& kernel, kernel::Sm90DecodeArguments& arguments, Stream stream);
     Status make_maps(const NvidiaKernel& kernel, kernel::Sm90DecodeArguments& arguments);
+    template <class Parameters>
+    Status launch_forward(const NvidiaKernel& kernel, const Parameters& given, void* stream) {
+        kernel::Sm90ArgumentsWith<Parameters> arguments;
+        arguments.parameters = given;
+        fill_work_order(kernel.spec, arguments.parameters);
+        const kernel::ForwardParameters& forward = kernel::forward_of(arguments.parameters);
+        if (forward.tiles == 0) return {};
+        TILEWRIGHT_RETURN_IF_ERROR(kernel.check_alignment(forward));
+        return with_context([&] { return launch_in_context(kernel, arguments, static_cast<Stream>(stream)); });
+    }
+    template <class Parameters>
+    Status launch_in_context(const NvidiaKernel& kernel, kernel::Sm90ArgumentsWith<Parameters>& arguments, Stream stream);
+    template <class Arguments>
+    Status make_maps(const NvidiaKernel& kernel, const kernel::ForwardParameters& p, Arguments& arguments);
     Status launch_in_context(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments, Stream stream);
     Status make_maps(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments);
 
@@ -136,8 +146,8 @@ private:
     TensorMaps maps_;
 };
 
-Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90Arguments& arguments) {
-    const kernel::ForwardParameters& p = arguments.parameters;
+template <class Arguments>
+Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, const kernel::ForwardParameters& p, Arguments& arguments) {
     const Config& config = kernel.spec.config;
     DType dtype = kernel.spec.problem.dtype;
     int columns = (int)kernel.spec.problem.head_dim, value_columns = (int)kernel.spec.problem.head_dim_v;
@@ -149,14 +159,14 @@ Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90Arguments
     return maps_.get("value", value, dtype, shape(p.value_strides, value_columns, p.seq_kv, p.heads_kv, config.block_kv), arguments.value);
 }
 
-Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::ForwardParameters& parameters, Stream stream) {
+template <class Parameters>
+Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::Sm90ArgumentsWith<Parameters>& arguments, Stream stream) {
+    kernel::ForwardParameters& parameters = kernel::forward_of(arguments.parameters);
     bool persistent = kernel.spec.config.persistent;
     if (persistent) {
         TILEWRIGHT_ASSIGN_OR_RETURN(parameters.tiles_dealt, counters_.counter(stream));
     }
-    kernel::Sm90Arguments arguments;
-    arguments.parameters = parameters;
-    if (kernel.takes_maps) TILEWRIGHT_RETURN_IF_ERROR(make_maps(kernel, arguments));
+    if (kernel.takes_maps) TILEWRIGHT_RETURN_IF_ERROR(make_maps(kernel, parameters, arguments));
     void* argument = kernel.takes_maps ? static_cast<void*>(&arguments) : static_cast<void*>(&arguments.parameters);
     int64_t most_blocks = persistent ? int64_t{info_.arch.units} * kernel.resident_blocks : parameters.tiles;
     unsigned grid = (unsigned)std::min<int64_t>(parameters.tiles, most_blocks);

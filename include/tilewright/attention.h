@@ -40,6 +40,19 @@ struct ForwardTensors {
     float softcap = 0;                   // positive, if the problem has one
 };
 
+enum class IndexType : int { int32 = 1, int64 = 2 };
+
+// Sequences of any lengths, 0 included, one behind the other in the rows of every tensor. Both pointers are the device's.
+struct PackedSequences {
+    // Sequence i has the rows from starts[i] to starts[i + 1] - 1 of query and out, and of key and value: [batch + 1], not descending,
+    // from 0 to the number of rows. What stands in rows before the first start and behind the last is not looked at, nor written.
+    const void* query_starts = nullptr;
+    const void* key_starts = nullptr;
+    IndexType type = IndexType::int32;  // of the starts
+    int64_t query_rows = 0;  // of query and out: [row][heads_q][head_dim], say, with any strides; batch strides are not used
+    int64_t key_rows = 0;    // of key and value
+};
+
 // Few queries and many keys of each sequence, whose number may differ. All pointers are the device's.
 struct DecodeTensors {
     InputTensor query;  // [batch][heads_q][seq_q][head_dim]
@@ -98,6 +111,14 @@ public:
     // (see prepare()); later ones cost microseconds of the host. `stream` is the vendor's handle (hipStream_t, CUstream); null:
     // the default one. invalid_argument names the value and the limit, and nothing is launched.
     Status forward(const Problem& problem, const ForwardTensors& tensors, void* stream = nullptr);
+
+    // out and lse of packed sequences, each as forward() gives it alone: positions, and with them masks, count within the sequence.
+    // lse is [heads_q][query_rows], contiguous. The problem's batch is the number of sequences, its seq_q and seq_kv the greatest
+    // lengths: hints for the choice of a config, no more. Starts are read by the device at the time of the launch. Starts that
+    // descend or lie outside the rows, and lengths above the hints, are invalid_argument and name the sequence where the device's memory
+    // is the host's; elsewhere starts count as the nearest row, nothing outside the tensors is touched, and lengths above the hints
+    // are computed like all others. unsupported: a bias. The rest is as with forward().
+    Status forward_packed(const Problem& problem, const ForwardTensors& tensors, const PackedSequences& sequences, void* stream = nullptr);
 
     // out and lse of a decode problem: query i of a sequence of n keys is aligned with key i + n - seq_q (top left: with key i), so
     // `causal` is the tail of several new queries. Lengths and tables are read by the device at the time of the launch: they

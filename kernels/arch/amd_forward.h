@@ -185,12 +185,12 @@ struct Forward : Lane {
     }
 
     struct Arguments {
-        ForwardParameters parameters;
+        ParametersOf<Config> parameters;
     };
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* shared, Body&& body) {
         Tile<Config> tile = tile_at<Config>(arguments.parameters, __builtin_amdgcn_workgroup_id_x());
-        Pipeline pipeline(arguments.parameters, tile, shared);
+        Pipeline pipeline(forward_of(arguments.parameters), tile, shared);
         body(tile, pipeline);
         if constexpr (Pipeline::rows_differ) pipeline.add_nonfinite();
     }

@@ -48,8 +48,8 @@ struct Pipeline {
 
     TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared)
         : p(p), tile(tile), shared(shared),
-          key(row_of((const Element*)p.key, p.key_strides, tile.batch, tile.kv_head, key_row()) + key_piece_at() * 8),
-          value(row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, Arch::key_at(value_position(thread()))) +
+          key(row_of((const Element*)p.key, p.key_strides, tile.key_batch(), tile.kv_head, key_row()) + key_piece_at() * 8),
+          value(row_of((const Element*)p.value, p.value_strides, tile.key_batch(), tile.kv_head, Arch::key_at(value_position(thread()))) +
                 value_piece_at(thread()) * 8),
           key_begin(tile.visible_begin(0)),
           key_end(tile.visible_end(tile.rows() - 1)), next_keys(tile.kv_end - 1), next_values(tile.kv_end - 1) {
@@ -118,7 +118,7 @@ private:
         const Element* bias = Config::bias ? row_of((const Element*)p.bias, p.bias_strides, tile.batch, head, query) : nullptr;
         float sum = 0;
         for (int j = tile.visible_begin(row); j < tile.visible_end(row); ++j) {
-            float x = float_at(row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, j) + c);
+            float x = float_at(row_of((const Element*)p.value, p.value_strides, tile.key_batch(), tile.kv_head, j) + c);
             if (x - x == 0) continue;
             if (Config::bias && Arch::gather(bias, p.bias_column_stride, j, tile.seq_kv) == -infinity) continue;
             sum += x;

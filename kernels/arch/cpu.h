@@ -95,7 +95,7 @@ struct Cpu : cpu::Lane {
     static_assert(block_kv % (packing * cpu::lanes) == 0, "block_kv must be a multiple of the vector width");
 
     struct Arguments {
-        ForwardParameters parameters;
+        ParametersOf<Config> parameters;
     };
     using Tile = kernel::Tile<Config>;
     using Left = typename cpu::Choose<dot16, unsigned, float>::type;
@@ -151,7 +151,7 @@ struct Cpu : cpu::Lane {
         TILEWRIGHT_DEVICE float* key_space() const { return (float*)(scratch_bytes + scratch.query_bytes); }
         TILEWRIGHT_DEVICE float* value_space() const { return (float*)(scratch_bytes + scratch.query_bytes + scratch.key_bytes); }
         TILEWRIGHT_DEVICE const Element* row(const void* base, const Strides& strides, int key) const {
-            return key < tile.seq_kv ? row_of((const Element*)base, strides, tile.batch, tile.kv_head, key) : nullptr;
+            return key < tile.seq_kv ? row_of((const Element*)base, strides, tile.key_batch(), tile.kv_head, key) : nullptr;
         }
         static TILEWRIGHT_DEVICE cpu::Vector load(const Element* row, int c, int count) {
             if constexpr (dot16) return cpu::load_pairs(row, c, count);
@@ -213,9 +213,9 @@ struct Cpu : cpu::Lane {
     // Threads draw tiles until none is left.
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* scratch_bytes, Body&& body) {
-        const ForwardParameters& p = arguments.parameters;
+        const ForwardParameters& p = forward_of(arguments.parameters);
         for (int i; (i = __atomic_fetch_add(p.tiles_dealt, 1u, __ATOMIC_RELAXED)) < p.tiles;) {
-            Tile tile = tile_at<Config>(p, i);
+            Tile tile = tile_at<Config>(arguments.parameters, i);
             Pipeline pipeline{p, scratch_bytes, tile, tile.kv_end - 1, tile.kv_end - 1};
             body(tile, pipeline);
         }

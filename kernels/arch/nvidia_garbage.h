@@ -26,12 +26,13 @@ TILEWRIGHT_DEVICE bf16 rounded(bf16, float x) { return {(unsigned short)(ptx::pa
 TILEWRIGHT_DEVICE fp16 rounded(fp16, float x) { return {(unsigned short)(ptx::pack(fp16(), x, x) & 0xffff)}; }
 TILEWRIGHT_DEVICE fp32 rounded(fp32, float x) { return {x}; }
 
-// Whether values of KV tile `kv` may be hidden from some row that multiplies them. Keys past the end are zeros already.
+// Whether values of KV tile `kv` may be hidden from some row that multiplies them. Keys past the end are zeros already, unless
+// another sequence begins there.
 template <class Config>
-constexpr bool hides_values = Config::mask != Mask::none || Config::bias;
+constexpr bool hides_values = Config::mask != Mask::none || Config::bias || Config::packed;
 template <class Config>
 TILEWRIGHT_DEVICE bool hides(const Tile<Config>& tile, int kv) {
-    return Config::bias || (Config::mask != Mask::none && tile.needs_mask(kv));
+    return Config::bias || ((Config::mask != Mask::none || Config::packed) && tile.needs_mask(kv));
 }
 
 // One thread's part of `pieces` 16-byte pieces in shared memory, of which `address(i)` is the i-th: thread `rank` of
@@ -65,7 +66,7 @@ TILEWRIGHT_DEVICE void reveal(const ForwardParameters& p, const Tile<Config>& ti
     __syncwarp();
     for (int row = first_row; row < first_row + rows && tile.inside(row); ++row) {
         int query = tile.query(row), head = tile.head_of(row), begin = tile.visible_begin(row), end = tile.visible_end(row);
-        const Element* value = row_of((const Element*)p.value, p.value_strides, tile.batch, tile.kv_head, 0);
+        const Element* value = row_of((const Element*)p.value, p.value_strides, tile.key_batch(), tile.kv_head, 0);
         const Element* bias = Config::bias ? row_of((const Element*)p.bias, p.bias_strides, tile.batch, head, query) : nullptr;
         Element* out = row_of((Element*)p.out, p.out_strides, tile.batch, head, query);
         for (int column = threadIdx.x % 32; column < Config::head_dim_v; column += 32) {

@@ -24,7 +24,7 @@ struct Sm80 : WarpProducts<Config_> {
     static_assert(!Config::overlapped || stages >= 2, "the next keys are read before this tile's are given back: two stages at least");
 
     struct Arguments {
-        ForwardParameters parameters;
+        ParametersOf<Config> parameters;
     };
 
     // Copies are waited for in the order they were started in, and a tile's space is refilled after the next barrier, when
@@ -97,7 +97,7 @@ struct Sm80 : WarpProducts<Config_> {
                 if constexpr (KvRows::paged) {
                     copy<block_kv, width>(to, tile.seq_kv - first, [&](int row) { return this->template at<Element>(base, strides, tile.batch, tile.kv_head, first + row); });
                 } else {
-                    const Element* from = row_of((const Element*)base, strides, tile.batch, tile.kv_head, first);
+                    const Element* from = row_of((const Element*)base, strides, tile.key_batch(), tile.kv_head, first);
                     copy<block_kv, width>(to, tile.seq_kv - first, [&](int row) { return from + row * strides.row; });
                 }
             }
@@ -112,15 +112,15 @@ struct Sm80 : WarpProducts<Config_> {
 
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body) {
-        const ForwardParameters& p = arguments.parameters;
+        const ForwardParameters& p = forward_of(arguments.parameters);
         unsigned shared = ptx::shared_address(raw_shared);
         int index = blockIdx.x;
         if constexpr (!Config::persistent) {
-            run(p, shared, index, body);
+            run(arguments.parameters, shared, index, body);
         } else {
             for (unsigned slot = shared + tile_index; index < p.tiles; slot ^= 8) {
                 int next = threadIdx.x == 0 ? nvidia::draw_tile(p) : 0;
-                run(p, shared, index, body);
+                run(arguments.parameters, shared, index, body);
                 ptx::copies_wait<0>();
                 if (threadIdx.x == 0) ptx::store_shared(slot, next);
                 __syncthreads();  // the index is there, and all warps are done with the tile
@@ -131,8 +131,9 @@ struct Sm80 : WarpProducts<Config_> {
 
 private:
     template <class Body>
-    static TILEWRIGHT_DEVICE void run(const ForwardParameters& p, unsigned shared, int index, Body&& body) {
-        Tile<Config> tile = tile_at<Config>(p, index);
+    static TILEWRIGHT_DEVICE void run(const ParametersOf<Config>& parameters, unsigned shared, int index, Body&& body) {
+        const ForwardParameters& p = forward_of(parameters);
+        Tile<Config> tile = tile_at<Config>(parameters, index);
         Pipeline pipeline(p, shared, tile);
         body(tile, pipeline);
         if constexpr (nvidia::hides_values<Config>) {

@@ -22,7 +22,7 @@ struct Sm90 : hopper::Common {
     static_assert(block_q == 64 * workers && workers <= 3 && block_kv % 16 == 0 && block_kv <= 256 && head_dim_v % 8 == 0);
     static_assert(stages <= sm90_most_stages);
 
-    using Arguments = Sm90Arguments;
+    using Arguments = Sm90ArgumentsWith<ParametersOf<Config>>;
     using Scores = hopper::Accumulator<Element, block_kv>;
     using Output = hopper::Accumulator<Element, head_dim_v>;
     using Rounded = nvidia::Rounded<Scores>;
@@ -146,11 +146,12 @@ private:
     static constexpr int cleaners = 96;  // threads
 
     template <class Body>
-    static TILEWRIGHT_DEVICE void consume(const ForwardParameters& p, const Shared& shared, Body&& body) {
+    static TILEWRIGHT_DEVICE void consume(const ParametersOf<Config>& parameters, const Shared& shared, Body&& body) {
+        const ForwardParameters& p = forward_of(parameters);
         Pipeline pipeline{shared};
         if (pipeline.worker == workers - 1) pipeline.pass_turn();
         for (int index; (index = pipeline.next_tile()) < p.tiles;) {
-            Tile<Config> tile = tile_at<Config>(p, index), own = tile.part(pipeline.worker * 64, 64);
+            Tile<Config> tile = tile_at<Config>(parameters, index), own = tile.part(pipeline.worker * 64, 64);
             if constexpr (Config::packs_heads) pipeline.gather_queries(p, tile);
             pipeline.skip(tile.kv_end - own.kv_end, own);
             body(own, pipeline);
@@ -158,7 +159,7 @@ private:
             if constexpr (nvidia::hides_values<Config>) {
                 int found;
                 ptx::load_shared(found, shared.found_garbage());
-                if (found) nvidia::reveal(p, tile_at<Config>(p, index), pipeline.worker * 64 + (int)threadIdx.x % 128 / 32 * 16, 16);
+                if (found) nvidia::reveal(p, tile_at<Config>(parameters, index), pipeline.worker * 64 + (int)threadIdx.x % 128 / 32 * 16, 16);
             }
             if constexpr (!Config::persistent) break;
         }
@@ -190,8 +191,15 @@ private:
         }
     }
 
+    // Rows from `row` on of a batch; of packed sequences that is the first row of one, and the map has a single batch.
+    template <int columns, int rows>
+    static TILEWRIGHT_DEVICE void copy(unsigned to, const TensorMap* map, unsigned barrier, int row, int head, int batch) {
+        if constexpr (Config::packed) hopper::copy_tile<columns, rows>(to, map, barrier, batch + row, head, 0);
+        else hopper::copy_tile<columns, rows>(to, map, barrier, row, head, batch);
+    }
+
     static TILEWRIGHT_DEVICE void produce(const Arguments& arguments, const Shared& shared) {
-        const ForwardParameters& p = arguments.parameters;
+        const ForwardParameters& p = forward_of(arguments.parameters);
         hopper::Ring<query_stages> queries;
         hopper::Ring<stages> ring, requests;
         auto deal = [&](int index, bool copies, int row, int head, int batch) {
@@ -199,7 +207,7 @@ private:
             ptx::barrier_wait(shared.query_free(stage), queries.parity ^ 1);
             ptx::store_shared(shared.tile_index(stage), index);
             ptx::barrier_expect(shared.query_full(stage), copies ? query_bytes : 0);
-            if (copies) hopper::copy_tile<head_dim, block_q>(shared.query(stage), &arguments.query, shared.query_full(stage), row, head, batch);
+            if (copies) copy<head_dim, block_q>(shared.query(stage), &arguments.query, shared.query_full(stage), row, head, batch);
             queries.advance();
         };
         auto request = [&](int stage) {
@@ -211,20 +219,20 @@ private:
         };
         int index = blockIdx.x;
         while (index < p.tiles) {
-            Tile<Config> tile = tile_at<Config>(p, index);
+            Tile<Config> tile = tile_at<Config>(arguments.parameters, index);
             bool empty = tile.kv_end <= tile.kv_begin;
             if (query_stages > 1 || empty) deal(index, !empty && !Config::packs_heads, tile.first_row, tile.head, tile.batch);
             _Pragma("unroll 1") for (int kv = tile.kv_end - 1; kv >= tile.kv_begin; --kv) {
                 ptx::barrier_wait(shared.keys_free(ring.stage), ring.parity ^ 1);
                 ptx::barrier_expect(shared.keys_full(ring.stage), key_bytes);
-                hopper::copy_tile<head_dim, block_kv>(shared.keys(ring.stage), &arguments.key, shared.keys_full(ring.stage), kv * block_kv, tile.kv_head, tile.batch);
+                copy<head_dim, block_kv>(shared.keys(ring.stage), &arguments.key, shared.keys_full(ring.stage), kv * block_kv, tile.kv_head, tile.key_batch());
                 // After the keys, whose space is free sooner than that of the only tile of queries.
                 if (query_stages == 1 && kv == tile.kv_end - 1) deal(index, !Config::packs_heads, tile.first_row, tile.head, tile.batch);
                 ptx::barrier_wait(shared.values_free(ring.stage), ring.parity ^ 1);
                 unsigned full = shared.values_full(ring.stage);
                 if (nvidia::hides_values<Config> && nvidia::hides(tile, kv)) full = request(ring.stage);
                 ptx::barrier_expect(full, value_bytes);
-                hopper::copy_tile<head_dim_v, block_kv>(shared.values(ring.stage), &arguments.value, full, kv * block_kv, tile.kv_head, tile.batch);
+                copy<head_dim_v, block_kv>(shared.values(ring.stage), &arguments.value, full, kv * block_kv, tile.kv_head, tile.key_batch());
                 ring.advance();
             }
             if constexpr (!Config::persistent) break;

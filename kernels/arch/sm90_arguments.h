@@ -9,11 +9,15 @@ struct alignas(64) TensorMap {
     unsigned char opaque[128];
 };
 
-// The one argument of the entry point, by value (__grid_constant__). `parameters` is filled in as for every other family.
-struct Sm90Arguments {
+// The one argument of the entry point, by value (__grid_constant__). `parameters` is filled in as for every other family; the maps of
+// packed sequences are of one batch.
+template <class Parameters>
+struct Sm90ArgumentsWith {
     TensorMap query, key, value;
-    ForwardParameters parameters;
+    Parameters parameters;
 };
+using Sm90Arguments = Sm90ArgumentsWith<ForwardParameters>;
+using Sm90PackedArguments = Sm90ArgumentsWith<PackedParameters>;
 
 // Of the backward's passes: over keys K, V, Q, dO; over queries Q, dO, K, V. Boxes are tiles of rows and tiles of columns.
 struct Sm90BackwardArguments {

@@ -7,15 +7,28 @@ namespace tilewright::kernel {
 constexpr int min_of(int a, int b) { return a < b ? a : b; }
 constexpr int max_of(int a, int b) { return a > b ? a : b; }
 
+// Of packed sequences a tile's `batch` is the row of its sequence's first query, and this the row of its first key.
+template <bool packed> struct FirstKey {};
+template <> struct FirstKey<true> { int first_key; };
+
 // Rows are queries; where the `group` query heads of a KV head are packed, row = query * group + head in the group.
 template <class Config>
-struct Tile {
+struct Tile : FirstKey<Config::packed> {
     int batch, head, kv_head;  // `head` is the first of the group
     int first_row, group;
     int seq_q, seq_kv, diagonal, window_left, window_right;
     int kv_begin, kv_end;        // KV tiles that some row of the tile sees
     int whole_begin, whole_end;  // of these, the ones that every row sees whole
 
+    TILEWRIGHT_DEVICE int key_batch() const {
+        if constexpr (Config::packed) return this->first_key;
+        else return batch;
+    }
+    // Where the log-sum of a query of this sequence is.
+    TILEWRIGHT_DEVICE long long lse_place(const ForwardParameters& p, int of_head, int of_query) const {
+        if constexpr (Config::packed) return (long long)of_head * p.seq_q + (batch + of_query);
+        else return ((long long)batch * p.heads_q + of_head) * p.seq_q + of_query;
+    }
     TILEWRIGHT_DEVICE int query(int row) const { return (first_row + row) / group; }
     TILEWRIGHT_DEVICE int head_of(int row) const { return head + (first_row + row) % group; }
     TILEWRIGHT_DEVICE bool inside(int row) const { return first_row + row < seq_q * group; }
@@ -82,6 +95,56 @@ TILEWRIGHT_DEVICE Tile<Config> tile_at(const ForwardParameters& p, int index) {
     tile.seq_q = p.seq_q, tile.seq_kv = p.seq_kv, tile.diagonal = p.diagonal;
     tile.window_left = p.window_left, tile.window_right = p.window_right;
     tile.count_kv_tiles();
+    return tile;
+}
+
+// Packed sequences: slots of `block_q` rows, of which a sequence has as many as its rows may need wherever they begin: slot
+// first_slot(s) is the first of sequence s, floor(first row / block_q) + s. So a slot's sequence is found by bisection, and how many
+// slots there are follows from sizes alone. Some slots hold nothing.
+template <class Config>
+struct Packing {
+    const PackedParameters& p;
+    int group = Config::packs_heads ? p.forward.heads_q / p.forward.heads_kv : 1;
+    static TILEWRIGHT_DEVICE int start(const void* starts, int wide, int sequence, int rows) {
+        long long row = wide ? ((const long long*)starts)[sequence] : ((const int*)starts)[sequence];
+        return row < 0 ? 0 : row < rows ? (int)row : rows;
+    }
+    TILEWRIGHT_DEVICE int first_query(int sequence) const { return start(p.query_starts, p.wide, sequence, p.forward.seq_q); }
+    TILEWRIGHT_DEVICE int first_key(int sequence) const { return start(p.key_starts, p.wide, sequence, p.forward.seq_kv); }
+    TILEWRIGHT_DEVICE int first_slot(int sequence) const { return first_query(sequence) * group / Config::block_q + sequence; }
+    TILEWRIGHT_DEVICE int slots() const { return p.forward.seq_q * group / Config::block_q + p.sequences; }
+    TILEWRIGHT_DEVICE int sequence_of(int slot) const {
+        int sequence = 0;
+        for (int end = p.sequences; end - sequence > 1;) {
+            int middle = sequence + (end - sequence) / 2;
+            if (first_slot(middle) <= slot) sequence = middle;
+            else end = middle;
+        }
+        return sequence;
+    }
+};
+
+// As for dense tensors; a slot that holds nothing becomes a tile without rows.
+template <class Config>
+TILEWRIGHT_DEVICE Tile<Config> tile_at(const PackedParameters& packed, int index) {
+    const ForwardParameters& p = packed.forward;
+    Packing<Config> packing{packed};
+    int heads = p.heads_q / packing.group, slots = packing.slots();
+    WorkOrder order(index, slots, heads, p.section_heads);
+    int slot = Config::mask == Mask::none ? order.block : slots - 1 - order.block, sequence = packing.sequence_of(slot);
+    int of_sequence = slot - packing.first_slot(sequence);
+    Tile<Config> tile;
+    tile.batch = packing.first_query(sequence), tile.first_key = packing.first_key(sequence);
+    tile.head = order.head * packing.group;
+    tile.kv_head = tile.head / (p.heads_q / p.heads_kv);
+    tile.group = packing.group;
+    tile.seq_q = of_sequence < 0 ? 0 : max_of(0, packing.first_query(sequence + 1) - tile.batch);
+    tile.seq_kv = max_of(0, packing.first_key(sequence + 1) - tile.first_key);
+    tile.diagonal = packed.top_left ? 0 : tile.seq_kv - tile.seq_q;
+    tile.window_left = p.window_left, tile.window_right = p.window_right;
+    tile.first_row = max_of(0, of_sequence) * Config::block_q;
+    if (tile.rows() > 0) tile.count_kv_tiles();
+    else tile.kv_begin = tile.kv_end = tile.whole_begin = tile.whole_end = 0;
     return tile;
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 struct Causal {
     static constexpr int block_q = 4, block_kv = 64;
+    static constexpr bool packed = false;
     static constexpr Mask mask = Mask::causal;
 };
 struct Window {
