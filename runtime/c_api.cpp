@@ -51,15 +51,29 @@ Result<Problem> problem_of(const tilewright_problem* given) {
 InputTensor input_of(const tilewright_tensor& t) { return {t.data, t.batch_stride, t.head_stride, t.row_stride, t.column_stride}; }
 OutputTensor output_of(const tilewright_tensor& t) { return {const_cast<void*>(t.data), t.batch_stride, t.head_stride, t.row_stride, t.column_stride}; }
 
-Status forward(tilewright_context* context, const tilewright_problem* given, const tilewright_forward_tensors* t, void* stream) {
-    if (!context) return is_null("context");
-    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
+Result<ForwardTensors> tensors_of(const tilewright_forward_tensors* t) {
     TILEWRIGHT_RETURN_IF_ERROR(check_struct("tensors", t));
     ForwardTensors tensors;
     tensors.query = input_of(t->query), tensors.key = input_of(t->key), tensors.value = input_of(t->value), tensors.out = output_of(t->out);
     tensors.lse = t->lse, tensors.bias = input_of(t->bias), tensors.alibi_slope = t->alibi_slope, tensors.sink = t->sink, tensors.softcap = t->softcap;
     if (t->scale) tensors.scale = *t->scale;
+    return tensors;
+}
+
+Status forward(tilewright_context* context, const tilewright_problem* given, const tilewright_forward_tensors* t, void* stream) {
+    if (!context) return is_null("context");
+    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
+    TILEWRIGHT_ASSIGN_OR_RETURN(ForwardTensors tensors, tensors_of(t));
     return context->attention.forward(problem, tensors, stream);
+}
+
+Status forward_packed(tilewright_context* context, const tilewright_problem* given, const tilewright_forward_tensors* t, const tilewright_packed_sequences* s, void* stream) {
+    if (!context) return is_null("context");
+    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
+    TILEWRIGHT_ASSIGN_OR_RETURN(ForwardTensors tensors, tensors_of(t));
+    TILEWRIGHT_RETURN_IF_ERROR(check_struct("sequences", s));
+    static_assert(static_cast<int>(IndexType::int32) == TILEWRIGHT_INT32 && static_cast<int>(IndexType::int64) == TILEWRIGHT_INT64);
+    return context->attention.forward_packed(problem, tensors, {s->query_starts, s->key_starts, static_cast<IndexType>(s->index_type), s->query_rows, s->key_rows}, stream);
 }
 
 Status lookup(tilewright_context* context, const tilewright_problem* given, tilewright_config* config) {
@@ -134,6 +148,11 @@ tilewright_status tilewright_prepare(tilewright_context* context, const tilewrig
 
 tilewright_status tilewright_forward(tilewright_context* context, const tilewright_problem* problem, const tilewright_forward_tensors* tensors, void* stream) {
     return report(forward(context, problem, tensors, stream));
+}
+
+tilewright_status tilewright_forward_packed(tilewright_context* context, const tilewright_problem* problem, const tilewright_forward_tensors* tensors,
+                                            const tilewright_packed_sequences* sequences, void* stream) {
+    return report(forward_packed(context, problem, tensors, sequences, stream));
 }
 
 tilewright_status tilewright_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t* bytes) {

@@ -73,6 +73,20 @@ typedef struct tilewright_forward_tensors {
     float softcap;            /* positive, if the problem has one */
 } tilewright_forward_tensors;
 
+typedef enum tilewright_index_type { TILEWRIGHT_INT32 = 1, TILEWRIGHT_INT64 = 2 } tilewright_index_type;
+
+/* Sequences of any lengths, 0 included, one behind the other in the rows of every tensor: tensors are [head][row][column] of any strides,
+ * their batch strides are not used, and lse is [heads_q][query_rows]. The problem's batch is the number of sequences, its seq_q and
+ * seq_kv the greatest lengths: hints, which the CPU checks. */
+typedef struct tilewright_packed_sequences {
+    uint64_t struct_size;
+    const void* query_starts; /* first row of each sequence and the end of the last, [batch + 1], not descending, in the device's memory */
+    const void* key_starts;   /* likewise */
+    int64_t query_rows;       /* of query and out */
+    int64_t key_rows;         /* of key and value */
+    int32_t index_type;       /* tilewright_index_type: of the starts */
+} tilewright_packed_sequences;
+
 typedef struct tilewright_options {
     uint64_t struct_size;
     const char* device;   /* "cpu:0", "nvidia:0", "amd:0"; null: "cpu:0" */
@@ -91,6 +105,7 @@ typedef struct tilewright_config {
 
 #define TILEWRIGHT_INIT_PROBLEM {sizeof(tilewright_problem), 1, 1, 1, 1, 1, 64, 64, TILEWRIGHT_BF16, TILEWRIGHT_BOTTOM_RIGHT, -1, -1, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_FORWARD_TENSORS {sizeof(tilewright_forward_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0}
+#define TILEWRIGHT_INIT_PACKED_SEQUENCES {sizeof(tilewright_packed_sequences), 0, 0, 0, 0, TILEWRIGHT_INT32}
 #define TILEWRIGHT_INIT_OPTIONS {sizeof(tilewright_options), 0, 0, 0}
 #define TILEWRIGHT_INIT_CONFIG {sizeof(tilewright_config), 0, 0, 0, 0, 0, 0, 0, {0}}
 
@@ -113,6 +128,9 @@ TILEWRIGHT_API tilewright_status tilewright_parse_problem(const char* text, tile
 TILEWRIGHT_API tilewright_status tilewright_prepare(tilewright_context* context, const tilewright_problem* problem);
 /* Launches; asynchronous on GPUs. `stream` is the vendor's handle; null: the default one. */
 TILEWRIGHT_API tilewright_status tilewright_forward(tilewright_context* context, const tilewright_problem* problem, const tilewright_forward_tensors* tensors, void* stream);
+/* The same for packed sequences, each computed as if it were alone; unsupported: a bias. On GPUs starts count as the nearest row that there is. */
+TILEWRIGHT_API tilewright_status tilewright_forward_packed(tilewright_context* context, const tilewright_problem* problem, const tilewright_forward_tensors* tensors,
+                                                           const tilewright_packed_sequences* sequences, void* stream);
 /* Bytes of device memory that the caller must provide beside the tensors: none, so far. */
 TILEWRIGHT_API tilewright_status tilewright_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t* bytes);
 /* The config that tilewright_forward takes. Nanoseconds when warm: no lock, no allocation but for the JSON text. */

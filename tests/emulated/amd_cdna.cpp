@@ -10,6 +10,14 @@ using kernel::Cdna4;
 using kernel::fp16;
 using kernel::Mask;
 
+std::vector<PackedKernel> cdna_packed_kernels() {
+    return {
+        packed_kernel<Cdna, Spec{.head_dim = 32, .head_dim_v = 32, .block_q = 64, .block_kv = 32, .workers = 2, .packed = true}>("forward:hq2,hkv1,d32,bf16"),
+        packed_kernel<Cdna, Spec{.head_dim = 40, .head_dim_v = 24, .block_q = 32, .block_kv = 32, .workers = 2, .overlapped = true, .packs_heads = true,
+                                 .mask = Mask::causal, .packed = true}>("forward:hq4,hkv2,d40,dv24,bf16,causal"),
+    };
+}
+
 std::vector<EmulatedKernel> cdna_kernels() {
     return {
         amd_kernel<Cdna, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 128, .block_kv = 64, .mask = Mask::causal}>("mfma32 d128 causal"),

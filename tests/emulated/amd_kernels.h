@@ -7,12 +7,12 @@
 namespace tilewright::emulated {
 
 // As one block after another; LDS starts as NaN each time.
-template <class Arch, bool flushes>
-void run_amd(const kernel::ForwardParameters& parameters, int order) {
+template <class Arch, bool flushes, class Parameters>
+void run_amd(const Parameters& parameters, int order) {
     alignas(64) static char shared[Arch::shared_bytes];
     typename Arch::Arguments arguments{parameters};
     flushes_fp16_subnormals = flushes;
-    for (int i = 0; i < parameters.tiles; ++i) {
+    for (int i = 0; i < kernel::forward_of(parameters).tiles; ++i) {
         std::memset(shared, 0xff, sizeof shared);
         run_block(i, Arch::threads, Arch::wave, Order(order), [&] { kernel::attention_forward<Arch>(arguments, shared); });
     }
@@ -20,8 +20,23 @@ void run_amd(const kernel::ForwardParameters& parameters, int order) {
 
 template <template <class> class Arch, class Element, Spec s, bool flushes = false>
 EmulatedKernel amd_kernel(const char* name) {
-    return describe<Element, s>(name, run_amd<Arch<ConfigOf<Element, s>>, flushes>);
+    return describe<Element, s>(name, run_amd<Arch<ConfigOf<Element, s>>, flushes, kernel::ForwardParameters>);
 }
+
+// Of packed sequences of bf16.
+struct PackedKernel {
+    const char* problem;  // heads, dims and mask
+    int block_q;
+    bool packs_heads;
+    void (*run)(const kernel::PackedParameters& parameters, int order);
+};
+template <template <class> class Arch, Spec s>
+PackedKernel packed_kernel(const char* problem) {
+    return {problem, s.block_q, s.packs_heads, run_amd<Arch<ConfigOf<kernel::bf16, s>>, false, kernel::PackedParameters>};
+}
+std::vector<PackedKernel> cdna_packed_kernels();
+std::vector<PackedKernel> rdna3_packed_kernels();
+std::vector<PackedKernel> rdna4_packed_kernels();
 
 // One list a family.
 std::vector<EmulatedKernel> cdna_kernels();

@@ -9,6 +9,13 @@ using kernel::fp16;
 using kernel::Mask;
 using kernel::Rdna3;
 
+std::vector<PackedKernel> rdna3_packed_kernels() {
+    return {
+        packed_kernel<Rdna3, Spec{.head_dim = 24, .head_dim_v = 24, .block_q = 32, .block_kv = 16, .workers = 2, .mask = Mask::window, .sink = true, .packed = true}>(
+            "forward:hq2,hkv1,d24,bf16,window9:4,topleft,sink"),
+    };
+}
+
 std::vector<EmulatedKernel> rdna3_kernels() {
     return {
         amd_kernel<Rdna3, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 64, .block_kv = 32, .mask = Mask::causal}>("wmma11 d128 causal"),

@@ -9,6 +9,13 @@ using kernel::fp16;
 using kernel::Mask;
 using kernel::Rdna4;
 
+std::vector<PackedKernel> rdna4_packed_kernels() {
+    return {
+        packed_kernel<Rdna4, Spec{.head_dim = 32, .head_dim_v = 32, .block_q = 32, .block_kv = 32, .stages = 2, .workers = 1, .mask = Mask::causal, .packed = true}>(
+            "forward:hq2,hkv2,d32,bf16,causal"),
+    };
+}
+
 std::vector<EmulatedKernel> rdna4_kernels() {
     return {
         amd_kernel<Rdna4, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 64, .block_kv = 32, .mask = Mask::causal}>("wmma12 d128 causal"),

@@ -18,6 +18,7 @@ struct Causal {
 };
 struct Window {
     static constexpr int block_q = 16, block_kv = 32;
+    static constexpr bool packed = false;
     static constexpr Mask mask = Mask::window;
 };
 

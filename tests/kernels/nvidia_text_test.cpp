@@ -27,7 +27,7 @@ struct Case {
     const char* arch;
     const char* problem;
     const char* config;
-    bool aligned = true;
+    bool aligned = true, packed = false;
     friend void PrintTo(const Case& c, std::ostream* out) { *out << c.arch << " " << c.problem << " " << c.config; }
 };
 
@@ -37,7 +37,9 @@ TEST_P(NvidiaText, CompilesInThreeSecondsOfProcessorTimeWithoutSpillsOrSerialise
     const Case& c = GetParam();
     if (!nvidia::nvrtc_info().ok()) GTEST_SKIP() << nvidia::nvrtc_info().status().message();
     const Arch& arch = *find_arch(c.arch);
-    auto source = generate(spec_of(c.problem, c.config, c.aligned), arch);
+    KernelSpec spec = spec_of(c.problem, c.config, c.aligned);
+    spec.packed = c.packed;
+    auto source = generate(spec, arch);
     ASSERT_TRUE(source.ok()) << source.status().message();
     std::clock_t start = std::clock();
     auto object = nvidia_backend().compile(*source, arch);
@@ -51,6 +53,9 @@ TEST_P(NvidiaText, CompilesInThreeSecondsOfProcessorTimeWithoutSpillsOrSerialise
 
 const Case cases[] = {
     {"Hopper128", "sm_90a", "forward:d128", R"({"block_q":192,"block_kv":128,"stages":2,"workers":3,"turns":1,"persistent":1})"},
+    {"HopperPacked128", "sm_90a", "forward:d128", R"({"block_q":192,"block_kv":128,"stages":2,"workers":3,"turns":1,"persistent":1})", true, true},
+    {"HopperPackedCausal64", "sm_90a", "forward:hq8,hkv2,d64,causal", R"({"block_q":128,"block_kv":128,"stages":2,"workers":2,"packs_heads":1})", true, true},
+    {"AmperePacked", "sm_80", "forward:d128,window9:3", R"({"block_q":64,"block_kv":64,"stages":1,"workers":4})", true, true},
     {"Hopper128Causal", "sm_90a", "forward:d128,causal", R"({"block_q":192,"block_kv":128,"stages":2,"workers":3,"turns":1,"persistent":1})"},
     {"Hopper64Overlapped", "sm_90a", "forward:d64,fp16", R"({"block_q":192,"block_kv":128,"stages":2,"workers":3,"turns":1,"overlapped":1,"persistent":1})"},
     {"Hopper256Overlapped", "sm_90a", "forward:d256", R"({"block_q":128,"block_kv":80,"stages":2,"workers":2,"turns":1,"overlapped":1,"persistent":1})"},
