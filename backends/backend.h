@@ -66,6 +66,8 @@ public:
     virtual Status launch(Kernel&, const kernel::PackedParameters&, void*) { return {StatusCode::unsupported, info().id + " takes no packed sequences"}; }
     // Likewise for attention_decode; the units are the caller's (decode_plan.h).
     virtual Status launch(Kernel&, const kernel::DecodeParameters&, void*) { return {StatusCode::unsupported, info().id + " has no decoding"}; }
+    // Likewise for append.
+    virtual Status launch(Kernel&, const kernel::AppendParameters&, void*) { return {StatusCode::unsupported, info().id + " has no append"}; }
     // Likewise for the kernels of the backward, of which each is a launch of its own.
     virtual Status launch(Kernel&, const kernel::BackwardParameters&, void*) { return {StatusCode::unsupported, info().id + " has no backward"}; }
     virtual Status synchronize() = 0;

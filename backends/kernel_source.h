@@ -32,7 +32,7 @@ struct KernelSpec {
     Config config;
     bool aligned = true;    // base addresses and row, head and batch strides are multiples of 16 bytes, head dims of 8 elements
     bool rescaled = false;  // the scale is not positive
-    bool paged = false;     // attention_decode: keys and values lie in pages
+    bool paged = false;     // attention_decode and append: keys and values lie in pages
     bool packed = false;    // attention_forward: sequences lie one behind the other; takes PackedParameters
 };
 

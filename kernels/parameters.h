@@ -73,6 +73,25 @@ struct DecodeParameters {
     unsigned* arrived;  // parts that are done, of every item, [batch * lines]; zero before and after every launch
 };
 
+// New keys and values for a cache, which may lie in pages (Config::paged) as for decoding.
+struct AppendParameters {
+    const void *key, *value;  // new rows
+    void *key_cache, *value_cache;
+    Strides key_strides, value_strides, key_cache_strides, value_cache_strides;  // of a cache in pages, the batch strides are those of pages
+    const int* lengths;      // keys that each sequence has, [batch]: the place of its first new one
+    const int* counts;       // new rows of each sequence, [batch]; null: all have `rows`
+    const int* block_table;  // [batch][table_stride]
+    long long table_stride;
+    int page_shift, pages;   // a page has 2^page_shift keys; pages of the cache
+    int batch, heads_kv, rows;
+    int capacity;            // keys that a sequence has place for
+    unsigned* status;        // becomes the least number of a sequence of which something has no place, if it is less than what is there; may be null
+    unsigned* dealt;         // CPU: a counter, zero before
+};
+constexpr int append_run = 16, append_threads = 128;  // rows of a head that a block copies, and by how many lanes
+constexpr int append_runs(int rows) { return (rows + append_run - 1) / append_run; }
+TILEWRIGHT_DEVICE int append_blocks(const AppendParameters& p) { return p.batch * p.heads_kv * append_runs(p.rows); }
+
 // Workspaces of the backward hold whole blocks of so many queries; tiles of queries divide it.
 constexpr int backward_query_block = 128;
 constexpr long long backward_padded(long long seq_q) { return (seq_q + backward_query_block - 1) / backward_query_block * backward_query_block; }

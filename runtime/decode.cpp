@@ -10,8 +10,6 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t smallest_page = 16, largest_page = int64_t{1} << 24;
-
 Status check_problem(const Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     if (problem.operation == Operation::decode) return {};
@@ -29,18 +27,9 @@ KernelSpec spec_of(const Problem& problem, const Arch& arch, bool aligned) {
     return spec;
 }
 
-Status check_pages(const Problem& p, const DecodeTensors& t) {
-    if (p.page_size != 0 && p.page_size != t.page_size)
-        return invalid_argument("page_size is " + std::to_string(t.page_size) + ", but the problem's is " + std::to_string(p.page_size));
-    if (!t.block_table) {
-        if (t.page_size == 0) return {};
-        return invalid_argument("page_size is " + std::to_string(t.page_size) + ", but there is no block table");
-    }
-    if (t.page_size < smallest_page || t.page_size > largest_page || (t.page_size & (t.page_size - 1)))
-        return invalid_argument("page_size is " + std::to_string(t.page_size) + "; it must be a power of two from " + std::to_string(smallest_page) + " to " +
-                                std::to_string(largest_page));
-    if (t.pages < 0 || t.pages > INT32_MAX) return invalid_argument("pages is " + std::to_string(t.pages) + "; it must be from 0, where it is not known, to " + std::to_string(INT32_MAX));
-    if (t.table_stride < 0 || (!t.lengths && t.table_stride * t.page_size < p.seq_kv))
+Status check_tables(const Problem& p, const DecodeTensors& t) {
+    TILEWRIGHT_RETURN_IF_ERROR(check_pages(p, t.block_table, t.page_size, t.table_stride, t.pages));
+    if (t.block_table && !t.lengths && t.table_stride * t.page_size < p.seq_kv)
         return invalid_argument("table_stride is " + std::to_string(t.table_stride) + "; a sequence of " + std::to_string(p.seq_kv) + " keys has more pages of " +
                                 std::to_string(t.page_size) + " keys");
     return {};
@@ -83,7 +72,7 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
     const Problem& p = problem;
     const DeviceInfo& device = state_->device->info();
-    TILEWRIGHT_RETURN_IF_ERROR(check_pages(p, t));
+    TILEWRIGHT_RETURN_IF_ERROR(check_tables(p, t));
     // Pages, and how many of them there are, are known to the table alone.
     int64_t kv_rows = t.block_table ? std::min(t.page_size, p.seq_kv) : p.seq_kv;
     const Extent tensors[] = {extent("query", t.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", t.key, p.batch, p.heads_kv, kv_rows, p.head_dim),
@@ -117,7 +106,7 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     forward.bias_strides = {t.bias.batch_stride, t.bias.head_stride, t.bias.row_stride};
     forward.bias_column_stride = t.bias.column_stride;
     parameters.lengths = t.lengths, parameters.block_table = t.block_table, parameters.table_stride = t.table_stride, parameters.pages = static_cast<int>(t.pages);
-    while (int64_t{1} << parameters.page_shift < t.page_size) ++parameters.page_shift;
+    parameters.page_shift = page_shift(t.page_size);
     parameters.top_left = p.alignment == Alignment::top_left;
     use_plan(plan, t.workspace, parameters);
     return state_->device->launch(*kernel, parameters, stream);

@@ -17,7 +17,7 @@ struct Choice {
 // In the order in which they are tried.
 std::vector<Choice> choices(const KernelSpec& spec, const Arch& arch) {
     if (spec.kind == KernelKind::attention_decode) return {{arch, spec.config}};  // its workspace was planned for this config
-    if (is_backward(spec.kind)) return {{arch, spec.config}};
+    if (is_backward(spec.kind) || spec.kind == KernelKind::append) return {{arch, spec.config}};
     std::vector<Choice> all{{arch, spec.config}, {arch, default_config(spec.problem, arch)}};
     if (arch.family == Family::sm90) {
         Arch older = arch;

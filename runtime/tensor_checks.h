@@ -41,6 +41,28 @@ inline bool is_aligned(const Extent& tensor, int64_t element_bytes) {
            (reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0 && strides >= 0 && strides * element_bytes % 16 == 0 && tensor.columns * element_bytes % 16 == 0);
 }
 
+constexpr int64_t smallest_page = 16, largest_page = int64_t{1} << 24;
+// Of a cache for `problem`.
+inline Status check_pages(const Problem& problem, const void* block_table, int64_t page_size, int64_t table_stride, int64_t pages) {
+    if (problem.page_size != 0 && problem.page_size != page_size)
+        return invalid_argument("page_size is " + std::to_string(page_size) + ", but the problem's is " + std::to_string(problem.page_size));
+    if (!block_table) {
+        if (page_size == 0) return {};
+        return invalid_argument("page_size is " + std::to_string(page_size) + ", but there is no block table");
+    }
+    if (page_size < smallest_page || page_size > largest_page || (page_size & (page_size - 1)))
+        return invalid_argument("page_size is " + std::to_string(page_size) + "; it must be a power of two from " + std::to_string(smallest_page) + " to " +
+                                std::to_string(largest_page));
+    if (pages < 0 || pages > INT32_MAX) return invalid_argument("pages is " + std::to_string(pages) + "; it must be from 0 to " + std::to_string(INT32_MAX));
+    if (table_stride < 0) return invalid_argument("table_stride is " + std::to_string(table_stride) + "; it must not be negative");
+    return {};
+}
+inline int page_shift(int64_t page_size) {
+    int shift = 0;
+    while (int64_t{1} << shift < page_size) ++shift;
+    return shift;
+}
+
 inline kernel::Strides strides_of(const Extent& tensor) { return {tensor.batch_stride, tensor.head_stride, tensor.row_stride}; }
 
 }  // namespace tilewright

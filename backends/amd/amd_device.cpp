@@ -103,6 +103,10 @@ public:
     Result<std::unique_ptr<Kernel>> load(const CodeObject& object, const KernelSpec& spec, const KernelSource& source) override;
     Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void* stream) override;
     Status launch(Kernel& kernel, const kernel::PackedParameters& parameters, void* stream) override;
+    Status launch(Kernel& kernel, const kernel::AppendParameters& given, void* stream) override {
+        kernel::AppendParameters parameters = given;
+        return launch_blocks(static_cast<const AmdKernel&>(kernel), kernel::append_blocks(parameters), &parameters, stream);
+    }
     Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) override;
     Result<int> resident_blocks(Kernel& kernel) override;
 
@@ -134,13 +138,18 @@ private:
     const DeviceInfo info_;
 };
 
+size_t parameter_bytes(const KernelSpec& spec) {
+    if (spec.kind == KernelKind::append) return sizeof(kernel::AppendParameters);
+    return spec.packed ? sizeof(kernel::PackedParameters) : sizeof(kernel::ForwardParameters);
+}
+
 // The code must be for this device, and its kernel must take what `launch` hands over.
-Status check_object(const CodeObject& object, const std::string& entry, const std::string& arch, bool packed) {
+Status check_object(const CodeObject& object, const std::string& entry, const std::string& arch, size_t parameter_bytes) {
     TILEWRIGHT_ASSIGN_OR_RETURN(ParsedObject parsed, read_code_object(object.bytes));
     if (parsed.arch != arch) return {StatusCode::unsupported, "machine code for " + parsed.arch + " does not run on " + arch};
     for (const KernelCode& kernel : parsed.kernels) {
         if (kernel.name != entry) continue;
-        auto wanted = static_cast<int64_t>(packed ? sizeof(kernel::PackedParameters) : sizeof(kernel::ForwardParameters));
+        auto wanted = static_cast<int64_t>(parameter_bytes);
         if (kernel.argument_bytes == wanted) return {};
         return {StatusCode::internal, entry + " takes " + std::to_string(kernel.argument_bytes) + " bytes of arguments; it is given " + std::to_string(wanted)};
     }
@@ -148,7 +157,7 @@ Status check_object(const CodeObject& object, const std::string& entry, const st
 }
 
 Result<std::unique_ptr<Kernel>> AmdDevice::load(const CodeObject& object, const KernelSpec& spec, const KernelSource& source) {
-    TILEWRIGHT_RETURN_IF_ERROR(check_object(object, source.entry, info_.arch.name, spec.packed));
+    TILEWRIGHT_RETURN_IF_ERROR(check_object(object, source.entry, info_.arch.name, parameter_bytes(spec)));
     auto kernel = std::make_unique<AmdKernel>(hip_, spec, source);
     Status loaded = run([&]() -> Status {
         TILEWRIGHT_HIP(hip_, ModuleLoadData, &kernel->module, object.bytes.data());

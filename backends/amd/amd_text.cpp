@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backends/family_text.h"
+#include "kernels/parameters.h"
 #include "kernels/resources_amd.h"
 
 namespace tilewright {
@@ -51,6 +52,11 @@ std::string entry_text(const KernelSpec& spec, const Arch& arch) {
 
 Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     const Config& c = spec.config;
+    if (spec.kind == KernelKind::append) {
+        FamilyText text;
+        text.header = "arch/amd_append.h", text.type = "AmdAppend<Config>", text.entry = entry_text(spec, arch), text.threads = kernel::append_threads;
+        return text;
+    }
     if (spec.kind != KernelKind::attention_forward) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no AMD kernel");
     if (spec.problem.dtype == DType::fp32) return Status(StatusCode::unsupported, "AMD kernels are for fp16 and bf16, not fp32");
     if (c.persistent) return refuse("persistent", c.persistent, "AMD's blocks do one tile each: it must be 0");

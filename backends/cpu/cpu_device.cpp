@@ -117,6 +117,11 @@ public:
         std::lock_guard one_at_a_time(launch_);
         return run(cpu_kernel, parameters.forward, &parameters);
     }
+    Status launch(Kernel& kernel, const kernel::AppendParameters& given, void*) override {
+        kernel::AppendParameters parameters = given;
+        std::lock_guard one_at_a_time(launch_);
+        return run(static_cast<CpuKernel&>(kernel), kernel::append_blocks(parameters), parameters.dealt, &parameters);
+    }
     Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void*) override {
         auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
         kernel::DecodeParameters parameters = given;
@@ -148,16 +153,19 @@ public:
     }
 
 private:
-    // Every tile once, on as many threads as there are tiles for; `arguments` holds `parameters`. The caller holds launch_.
     Status run(const CpuKernel& kernel, kernel::ForwardParameters& parameters, const void* arguments) {
-        int threads = std::min(pool_.threads(), parameters.tiles);
+        return run(kernel, parameters.tiles, parameters.tiles_dealt, arguments);
+    }
+    // Every tile once, on as many threads as there are tiles for; `arguments` holds `tiles_dealt`. The caller holds launch_.
+    Status run(const CpuKernel& kernel, int tiles, unsigned*& tiles_dealt, const void* arguments) {
+        int threads = std::min(pool_.threads(), tiles);
         if (int64_t bytes = kernel.scratch_bytes * threads; bytes > scratch_bytes_) {
             scratch_bytes_ = 0, scratch_ = allocate_bytes(bytes);
             if (!scratch_) return {StatusCode::unavailable, "no memory for " + std::to_string(bytes) + " bytes of scratch"};
             scratch_bytes_ = bytes;
         }
-        unsigned tiles_dealt = 0;
-        parameters.tiles_dealt = &tiles_dealt;
+        unsigned dealt = 0;
+        tiles_dealt = &dealt;
         pool_.run(threads, [&](int thread) { kernel.entry(arguments, scratch_.get() + thread * kernel.scratch_bytes); });
         return {};
     }

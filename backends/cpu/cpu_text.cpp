@@ -52,6 +52,11 @@ Result<FamilyText> backward_text(const KernelSpec& spec, int vector_floats) {
 Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch&) {
     const CpuFeatures& features = cpu_features();
     const Config& config = spec.config;
+    if (spec.kind == KernelKind::append) {
+        FamilyText text;
+        text.header = "arch/cpu_append.h", text.type = "CpuAppend<Config>", text.entry = entry_text(spec);
+        return text;
+    }
     bool dot16 = config.dot16 != 0;
     if (dot16 && !(features.bf16_dot && spec.problem.dtype == DType::bf16))
         return Status(StatusCode::unsupported, std::string("dot16 is 1; this processor has ") +

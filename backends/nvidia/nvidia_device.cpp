@@ -90,6 +90,17 @@ public:
     Status launch(Kernel& kernel, const kernel::PackedParameters& given, void* stream) override {
         return launch_forward(static_cast<NvidiaKernel&>(kernel), given, stream);
     }
+    Status launch(Kernel& kernel, const kernel::AppendParameters& given, void* stream) override {
+        auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
+        kernel::AppendParameters parameters = given;
+        unsigned blocks = (unsigned)kernel::append_blocks(parameters);
+        if (blocks == 0) return {};
+        TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(parameters));
+        void* argument = &parameters;
+        return with_context([&] {
+            return driver_.launch(nvidia_kernel.function, blocks, 1u, 1u, nvidia_kernel.threads, 1u, 1u, 0u, static_cast<Stream>(stream), &argument, (void**)nullptr);
+        });
+    }
     Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void* stream) override {
         auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
         if (decode_units(nvidia_kernel.spec, given) == 0) return {};

@@ -36,6 +36,7 @@ Status NvidiaKernel::load(const CodeObject& object, const Arch& arch) {
     if (spec.packed) plain = sizeof(kernel::PackedParameters), with_maps = sizeof(kernel::Sm90PackedArguments);
     if (is_backward(spec.kind)) plain = sizeof(kernel::BackwardParameters), with_maps = sizeof(kernel::Sm90BackwardArguments);
     if (spec.kind == KernelKind::attention_decode) plain = sizeof(kernel::DecodeParameters), with_maps = sizeof(kernel::Sm90DecodeArguments);
+    if (spec.kind == KernelKind::append) plain = with_maps = sizeof(kernel::AppendParameters);
     size_t taken = (size_t)found.parameter_bytes;
     if (taken != plain && taken != with_maps)
         return {StatusCode::internal, entry + " takes " + std::to_string(taken) + " bytes of parameters; the host has " + std::to_string(plain) +
@@ -60,6 +61,13 @@ Status NvidiaKernel::check_alignment(const kernel::BackwardParameters& p) const 
                             {"query_gradient", p.query_gradient, p.query_gradient_strides},
                             {"key_gradient", p.key_gradient, p.key_gradient_strides},
                             {"value_gradient", p.value_gradient, p.value_gradient_strides}});
+}
+
+Status NvidiaKernel::check_alignment(const kernel::AppendParameters& p) const {
+    return check_alignment({{"key", p.key, p.key_strides},
+                            {"value", p.value, p.value_strides},
+                            {"key_cache", p.key_cache, p.key_cache_strides},
+                            {"value_cache", p.value_cache, p.value_cache_strides}});
 }
 
 Status NvidiaKernel::check_alignment(std::initializer_list<Operand> operands) const {

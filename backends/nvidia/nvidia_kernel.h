@@ -16,6 +16,7 @@ struct NvidiaKernel : Kernel {
     // Status of the first tensor whose address or strides are no multiples of 16 bytes, if the kernel relies on that.
     Status check_alignment(const kernel::ForwardParameters& parameters) const;
     Status check_alignment(const kernel::BackwardParameters& parameters) const;
+    Status check_alignment(const kernel::AppendParameters& parameters) const;
 
     const Driver& driver;
     const Context context;

@@ -135,14 +135,15 @@ Result<FamilyText> sm90_decode_text(const KernelSpec& spec, const Arch& arch) {
 }
 
 // The kernels that work row by row suit every architecture and layout.
-FamilyText backward_rows_text(const KernelSpec& spec) {
+// Of a kernel that needs no shared memory.
+FamilyText plain_text(const KernelSpec& spec, const char* header, const char* type, int threads) {
     std::string kind = name(spec.kind);
     FamilyText text;
-    text.header = "arch/nvidia_backward_rows.h";
-    text.type = "NvidiaBackwardRows<Config>";
+    text.header = header;
+    text.type = type;
     text.entry = "extern \"C\" __global__ void __launch_bounds__(Arch::threads) " + kind + "(const __grid_constant__ Arch::Arguments arguments) {\n    " + kind +
                  "<Arch>(arguments, nullptr);\n}\n";
-    text.threads = kernel::nvidia_backward_rows_threads;
+    text.threads = threads;
     return text;
 }
 
@@ -201,7 +202,7 @@ Result<FamilyText> sm80_backward_text(const KernelSpec& spec, const Arch& arch) 
 Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.problem.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
     if (spec.config.dq) return refuse("dq", spec.config.dq, "it must be 0: the gradient of the queries has a pass of its own");
-    if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) return backward_rows_text(spec);
+    if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) return plain_text(spec, "arch/nvidia_backward_rows.h", "NvidiaBackwardRows<Config>", kernel::nvidia_backward_rows_threads);
     bool together = spec.kind == KernelKind::attention_backward_keys || spec.kind == KernelKind::attention_backward_queries;
     if (together && takes_sm90_backward(spec.problem, arch, spec.aligned)) return sm90_backward_text(spec, arch);
     return sm80_backward_text(spec, arch);
@@ -222,6 +223,7 @@ Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch) {
         return sm80_text(spec, arch);
     }
     if (is_backward(spec.kind)) return backward_text(spec, arch);
+    if (spec.kind == KernelKind::append) return plain_text(spec, "arch/nvidia_append.h", "NvidiaAppend<Config>", kernel::append_threads);
     if (spec.kind != KernelKind::attention_forward) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no NVIDIA kernel");
     bool maps = arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned);
     return maps ? sm90_text(spec, arch) : sm80_text(spec, arch);

@@ -78,6 +78,22 @@ struct DecodeTensors {
     int splits = 0;                // units that the keys of all sequences are cut into, per KV head; 0: as many as the device likes
 };
 
+// New keys and values, and the cache that they are written to: DecodeTensors' key and value. All pointers are the device's.
+struct AppendTensors {
+    InputTensor key, value;               // [batch][heads_kv][rows][head_dim or head_dim_v], of the problem's dtype
+    OutputTensor key_cache, value_cache;  // [batch][heads_kv][seq_kv][...], or in pages [page][heads_kv][page_size][...]
+    int64_t rows = 1;                     // that key and value have of each sequence
+    const int32_t* lengths = nullptr;     // keys that each sequence has so far, [batch]: its new ones come behind them
+    const int32_t* counts = nullptr;      // new rows of each sequence, [batch], from 0 to `rows`; null: all have `rows`
+    const int32_t* block_table = nullptr; // as DecodeTensors have it, and the next two
+    int64_t table_stride = 0;
+    int64_t page_size = 0;
+    int64_t pages = 0;                    // of the cache, if there is a block table
+    // A word of the device, 0xffffffff or what an earlier call left; null: not wanted. It becomes the least number of a sequence whose new
+    // rows had no place, if that is less.
+    uint32_t* status = nullptr;
+};
+
 // Gradients of a loss with respect to query, key, value and the sinks, from those with respect to out and lse.
 struct BackwardTensors {
     ForwardTensors forward;               // the call that is differentiated; out and lse hold its results and are only read
@@ -128,6 +144,14 @@ public:
     Status decode(const Problem& problem, const DecodeTensors& tensors, void* stream = nullptr);
     // Bytes of workspace that decode() needs for this problem: they depend on its sizes, not on lengths. 0: none.
     Result<int64_t> decode_workspace_bytes(const Problem& problem, int splits = 0) const;
+
+    // Writes new keys and values of a decode problem behind the last ones of each sequence, of which a cache holds seq_kv, in pages at most
+    // those that a row of the table has. Lengths, counts and tables are read by the device at the time of the launch; the lengths stay the
+    // caller's to change. Nothing outside the cache is written. A sequence whose length or count is negative, whose count is above
+    // `rows`, or that has no place for its new rows: invalid_argument that names it, and nothing is launched, where the device's memory is the host's;
+    // elsewhere nothing of it is written, and `status` names it. So with a page number that the cache does not have; on a GPU
+    // only that page's rows are then left out.
+    Status append(const Problem& problem, const AppendTensors& tensors, void* stream = nullptr);
 
     // Gradients of `problem`, whose operation is `backward` (docs/numerics.md says exactly which), bitwise repeatable. Rows that see
     // nothing contribute zero. unsupported: the problem has a bias, or the device no backward for it (docs/numerics.md). Otherwise as forward().
