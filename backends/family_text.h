@@ -6,6 +6,7 @@ namespace tilewright {
 
 struct FamilyText {
     std::string prelude;  // before the arch header: instruction wrappers whose names depend on sizes
+    std::string base_header;  // below kernels/, before `header`; empty: none
     std::string header;   // below kernels/: "arch/sm90.h"
     std::string type;     // "Sm90<Config>"
     std::string entry;    // the extern "C" function; `Config` and `Arch` are declared before it

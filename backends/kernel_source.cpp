@@ -100,8 +100,6 @@ const char* header_of(KernelKind kind) {
 }  // namespace
 
 Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
-    if (spec.kind == KernelKind::attention_decode && arch.backend == "amd")
-        return Status(StatusCode::unsupported, "attention_decode is there for the CPU and NVIDIA, not for " + arch.name);
     if (spec.packed && spec.kind != KernelKind::attention_forward)
         return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " takes no packed sequences");
     switch (arch.family) {
@@ -127,6 +125,7 @@ Result<KernelSource> generate(const KernelSpec& spec, const Arch& arch) {
     std::set<std::string> included;
     TILEWRIGHT_RETURN_IF_ERROR(append_header("tile/element.h", included, source.text));
     source.text += "#line 1 \"prelude\"\nnamespace tilewright::kernel {\n" + family.prelude + "}  // namespace tilewright::kernel\n";
+    if (!family.base_header.empty()) TILEWRIGHT_RETURN_IF_ERROR(append_header(family.base_header, included, source.text));
     TILEWRIGHT_RETURN_IF_ERROR(append_header(family.header, included, source.text));
     TILEWRIGHT_RETURN_IF_ERROR(append_header(header_of(spec.kind), included, source.text));
     source.text += "#line 1 \"" + std::string(name(spec.kind)) + "\"\nnamespace tilewright::kernel {\n" + config_text(spec) + "using Arch = " + family.type +

@@ -35,6 +35,16 @@ Config for_warps(const Problem& problem) {
     return config;
 }
 
+// Four waves that share the keys in LDS, each with 16 rows, however few there are: they load together.
+Config for_waves(const Problem& problem, const Arch& arch) {
+    Config config;
+    config.workers = 4, config.block_q = 64;
+    config.block_kv = arch.family == Family::cdna && problem.head_dim <= 128 ? 64 : 32;
+    if (arch.family == Family::cdna) config.blocks = 2;  // as LDS has room for: the compiler would take more registers for one
+    config.packs_heads = problem.heads_q > problem.heads_kv;
+    return config;
+}
+
 // 16 rows by four warps that share the keys, or 64 by a warpgroup; the largest tiles that fit.
 Config for_copy_engine(const Problem& problem, const Arch& arch) {
     Config config;
@@ -58,6 +68,7 @@ Config for_copy_engine(const Problem& problem, const Arch& arch) {
 
 Config decode_config(const Problem& problem, const Arch& arch, bool aligned) {
     if (arch.family == Family::cpu) return for_cpu(problem);
+    if (arch.backend == "amd") return for_waves(problem, arch);
     KernelSpec spec;
     spec.kind = KernelKind::attention_decode, spec.problem = problem;
     spec.aligned = aligned;

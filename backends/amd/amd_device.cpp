@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/amd/code_object.h"
+#include "backends/decode_plan.h"
 #include "backends/launch.h"
 
 namespace tilewright::amd {
@@ -103,6 +104,11 @@ public:
     Result<std::unique_ptr<Kernel>> load(const CodeObject& object, const KernelSpec& spec, const KernelSource& source) override;
     Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void* stream) override;
     Status launch(Kernel& kernel, const kernel::PackedParameters& parameters, void* stream) override;
+    Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void* stream) override {
+        const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
+        kernel::DecodeParameters parameters = given;
+        return launch_blocks(amd_kernel, decode_units(amd_kernel.spec, parameters), &parameters, stream);
+    }
     Status launch(Kernel& kernel, const kernel::AppendParameters& given, void* stream) override {
         kernel::AppendParameters parameters = given;
         return launch_blocks(static_cast<const AmdKernel&>(kernel), kernel::append_blocks(parameters), &parameters, stream);
@@ -140,6 +146,7 @@ private:
 
 size_t parameter_bytes(const KernelSpec& spec) {
     if (spec.kind == KernelKind::append) return sizeof(kernel::AppendParameters);
+    if (spec.kind == KernelKind::attention_decode) return sizeof(kernel::DecodeParameters);
     return spec.packed ? sizeof(kernel::PackedParameters) : sizeof(kernel::ForwardParameters);
 }
 

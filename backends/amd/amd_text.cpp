@@ -57,7 +57,9 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
         text.header = "arch/amd_append.h", text.type = "AmdAppend<Config>", text.entry = entry_text(spec, arch), text.threads = kernel::append_threads;
         return text;
     }
-    if (spec.kind != KernelKind::attention_forward) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no AMD kernel");
+    bool decodes = spec.kind == KernelKind::attention_decode;
+    if (decodes && spec.problem.bias) return Status(StatusCode::unsupported, "decoding on AMD takes no bias: " + to_text(spec.problem));
+    if (spec.kind != KernelKind::attention_forward && !decodes) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no AMD kernel");
     if (spec.problem.dtype == DType::fp32) return Status(StatusCode::unsupported, "AMD kernels are for fp16 and bf16, not fp32");
     if (c.persistent) return refuse("persistent", c.persistent, "AMD's blocks do one tile each: it must be 0");
 
@@ -75,6 +77,7 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     FamilyText text;
     text.header = names.header;
     text.type = names.type;
+    if (decodes) text.base_header = names.header, text.header = "arch/amd_decode.h", text.type = "AmdDecode<" + text.type + ">";
     text.entry = entry_text(spec, arch);
     text.threads = needs.threads;
     return text;

@@ -140,7 +140,7 @@ public:
     // `causal` is the tail of several new queries. Lengths and tables are read by the device at the time of the launch: they
     // may change between calls, and between replays of a captured one, as long as sizes do not. A length outside 0 .. seq_kv is
     // invalid_argument and names the sequence where the device's memory is the host's, and is taken as the nearest of these elsewhere.
-    // unsupported: AMD. The rest is as with forward().
+    // unsupported: on AMD a bias, and fp32. The rest is as with forward().
     Status decode(const Problem& problem, const DecodeTensors& tensors, void* stream = nullptr);
     // Bytes of workspace that decode() needs for this problem: they depend on its sizes, not on lengths. 0: none.
     Result<int64_t> decode_workspace_bytes(const Problem& problem, int splits = 0) const;

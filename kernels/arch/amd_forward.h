@@ -109,6 +109,10 @@ struct Forward : Lane {
                 TILEWRIGHT_UNROLL for (int c = 0; c < columns; c += sizeof(Neighbours) / 2) store(to, column(c), run<Neighbours>(r, c, factor, exactly));
             }
         }
+        TILEWRIGHT_DEVICE void store_row(int r, float factor, fp32* to, bool inside) {  // not rounded
+            TILEWRIGHT_UNROLL for (int c = 0; c < columns; ++c)
+                if (inside && column(c) < Config::head_dim_v) store_global<float>(to + column(c), at(r, c) * factor);
+        }
         template <class Run>
         static TILEWRIGHT_DEVICE void store(Element* to, int column, Run x) {
             store_run<Config::head_dim_v, Config::aligned>(to, column, x);

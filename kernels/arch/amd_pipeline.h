@@ -10,8 +10,19 @@ constexpr int power_of_two_from(int x) {
     return n;
 }
 
+// Where rows of keys and values are, if they lie in pages.
+template <bool paged> struct Pages {};
+template <> struct Pages<true> {
+    const int* numbers;  // of the sequence's pages
+    int shift;
+    template <class Element>
+    TILEWRIGHT_DEVICE const Element* row(const void* base, const Strides& strides, int kv_head, int key) const {
+        return row_of((const Element*)base, strides, load_global<int>(numbers + (key >> shift)), kv_head, key & ((1 << shift) - 1));
+    }
+};
+
 template <class Arch>
-struct Pipeline {
+struct Pipeline : Pages<Arch::Config::paged> {
     using Config = typename Arch::Config;
     using Element = typename Config::Element;
     static constexpr AmdResources needs = Arch::needs;
@@ -46,8 +57,8 @@ struct Pipeline {
     bool cleared = false;  // this thread has read an infinity or NaN as zero
     short8 key_piece[key_loads], value_piece[value_loads][4];
 
-    TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared)
-        : p(p), tile(tile), shared(shared),
+    TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared, const Pages<Config::paged>& pages = {})
+        : Pages<Config::paged>(pages), p(p), tile(tile), shared(shared),
           key(row_of((const Element*)p.key, p.key_strides, tile.key_batch(), tile.kv_head, key_row()) + key_piece_at() * 8),
           value(row_of((const Element*)p.value, p.value_strides, tile.key_batch(), tile.kv_head, Arch::key_at(value_position(thread()))) +
                 value_piece_at(thread()) * 8),
@@ -137,6 +148,16 @@ private:
     static TILEWRIGHT_DEVICE bool has_keys() {
         return (key_pieces == row_lanes || key_piece_at() < key_pieces) && (rows_at_once <= block_kv || key_row() < block_kv);
     }
+    // This thread's part of key (value) `row` + what the thread adds.
+    TILEWRIGHT_DEVICE const Element* key_part(int row) const {
+        if constexpr (Config::paged) return this->template row<Element>(p.key, p.key_strides, tile.kv_head, row + key_row()) + key_piece_at() * 8;
+        else return key + row * p.key_strides.row;
+    }
+    TILEWRIGHT_DEVICE const Element* value_part(int row) const {
+        if constexpr (Config::paged)
+            return this->template row<Element>(p.value, p.value_strides, tile.kv_head, row + Arch::key_at(value_position(thread()))) + value_piece_at(thread()) * 8;
+        else return value + row * p.value_strides.row;
+    }
     TILEWRIGHT_DEVICE void fetch_keys() {
         int first = next_keys * block_kv;
         if (next_keys >= tile.kv_begin) all_seen(first) ? load_keys<true>(first) : load_keys<false>(first);
@@ -148,7 +169,7 @@ private:
             int row = first + n * rows_at_once;
             key_piece[n] = short8{};
             if (has_keys() && (whole || is_seen(row + key_row())))
-                key_piece[n] = load_piece<Config::head_dim, Config::aligned>(key + row * p.key_strides.row, key_piece_at() * 8);
+                key_piece[n] = load_piece<Config::head_dim, Config::aligned>(key_part(row), key_piece_at() * 8);
         }
     }
     TILEWRIGHT_DEVICE void write_keys(char* to) const {
@@ -175,7 +196,7 @@ private:
             int row = first + Arch::key_at(position_step(n)) + i;
             value_piece[n][i] = short8{};
             if (has_values(n) && (whole || is_seen(row + Arch::key_at(value_position(thread())))))
-                value_piece[n][i] = load_piece<Config::head_dim_v, Config::aligned>(value + row * p.value_strides.row + piece_step(n) * 8,
+                value_piece[n][i] = load_piece<Config::head_dim_v, Config::aligned>(value_part(row) + piece_step(n) * 8,
                                                                                     (value_piece_at(thread()) + piece_step(n)) * 8);
         }
     }

@@ -18,6 +18,16 @@ std::vector<PackedKernel> cdna_packed_kernels() {
     };
 }
 
+std::vector<DecodeKernel> cdna_decode_kernels() {
+    return {
+        decode_kernel<Cdna, Spec{.head_dim = 32, .head_dim_v = 32, .block_q = 32, .block_kv = 32, .workers = 2, .packs_heads = true}>("decode:hq8,hkv2,sq1,skv300,d32,bf16"),
+        decode_kernel<Cdna, Spec{.head_dim = 32, .head_dim_v = 32, .block_q = 32, .block_kv = 32, .workers = 2, .packs_heads = true, .paged = true}>(
+            "decode:hq8,hkv2,sq1,skv300,d32,bf16"),
+        decode_kernel<Cdna, Spec{.head_dim = 40, .head_dim_v = 24, .block_q = 16, .block_kv = 32, .workers = 1, .packs_heads = true, .mask = Mask::causal, .sink = true,
+                                 .paged = true}>("decode:hq6,hkv1,sq5,skv200,d40,dv24,bf16,causal,sink"),
+    };
+}
+
 std::vector<EmulatedKernel> cdna_kernels() {
     return {
         amd_kernel<Cdna, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 128, .block_kv = 64, .mask = Mask::causal}>("mfma32 d128 causal"),

@@ -1,6 +1,8 @@
 // Makes emulated kernels of AMD's arch headers.
 #pragma once
 #include "amd_builtins.h"
+#include "kernels/arch/amd_decode.h"
+#include "kernels/attention_decode.h"
 #include "kernels/attention_forward.h"
 #include "spec.h"
 
@@ -37,6 +39,30 @@ PackedKernel packed_kernel(const char* problem) {
 std::vector<PackedKernel> cdna_packed_kernels();
 std::vector<PackedKernel> rdna3_packed_kernels();
 std::vector<PackedKernel> rdna4_packed_kernels();
+
+// Decoding, of bf16.
+struct DecodeKernel {
+    const char* problem;
+    int block_q;
+    bool paged;
+    void (*run)(const kernel::DecodeParameters& parameters, int blocks, int order);
+};
+template <class Arch>
+void run_decode(const kernel::DecodeParameters& parameters, int blocks, int order) {
+    alignas(64) static char shared[Arch::shared_bytes];
+    typename Arch::Arguments arguments{parameters};
+    for (int i = 0; i < blocks; ++i) {
+        std::memset(shared, 0xff, sizeof shared);
+        run_block(i, Arch::threads, Arch::wave, Order(order), [&] { kernel::attention_decode<Arch>(arguments, shared); });
+    }
+}
+template <template <class> class Arch, Spec s>
+DecodeKernel decode_kernel(const char* problem) {
+    return {problem, s.block_q, s.paged, run_decode<kernel::AmdDecode<Arch<ConfigOf<kernel::bf16, s>>>>};
+}
+std::vector<DecodeKernel> cdna_decode_kernels();
+std::vector<DecodeKernel> rdna3_decode_kernels();
+std::vector<DecodeKernel> rdna4_decode_kernels();
 
 // One list a family.
 std::vector<EmulatedKernel> cdna_kernels();

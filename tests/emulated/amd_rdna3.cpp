@@ -16,6 +16,15 @@ std::vector<PackedKernel> rdna3_packed_kernels() {
     };
 }
 
+std::vector<DecodeKernel> rdna3_decode_kernels() {
+    return {
+        decode_kernel<Rdna3, Spec{.head_dim = 32, .head_dim_v = 32, .block_q = 32, .block_kv = 32, .workers = 2, .packs_heads = true, .paged = true}>(
+            "decode:hq8,hkv2,sq1,skv300,d32,bf16"),
+        decode_kernel<Rdna3, Spec{.head_dim = 24, .head_dim_v = 24, .block_q = 64, .block_kv = 16, .workers = 4, .packs_heads = true, .mask = Mask::window, .alibi = true}>(
+            "decode:hq2,hkv1,sq4,skv200,d24,bf16,window60:-1,alibi"),
+    };
+}
+
 std::vector<EmulatedKernel> rdna3_kernels() {
     return {
         amd_kernel<Rdna3, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 64, .block_kv = 32, .mask = Mask::causal}>("wmma11 d128 causal"),

@@ -16,6 +16,15 @@ std::vector<PackedKernel> rdna4_packed_kernels() {
     };
 }
 
+std::vector<DecodeKernel> rdna4_decode_kernels() {
+    return {
+        decode_kernel<Rdna4, Spec{.head_dim = 32, .head_dim_v = 32, .block_q = 64, .block_kv = 32, .workers = 4, .packs_heads = true, .paged = true}>(
+            "decode:hq8,hkv2,sq1,skv300,d32,bf16"),
+        decode_kernel<Rdna4, Spec{.head_dim = 21, .head_dim_v = 13, .block_q = 32, .block_kv = 32, .workers = 2, .packs_heads = true, .mask = Mask::causal, .aligned = false}>(
+            "decode:hq6,hkv2,sq3,skv200,d21,dv13,bf16,causal"),
+    };
+}
+
 std::vector<EmulatedKernel> rdna4_kernels() {
     return {
         amd_kernel<Rdna4, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 64, .block_kv = 32, .mask = Mask::causal}>("wmma12 d128 causal"),

@@ -9,7 +9,7 @@ struct Spec {
     int head_dim = 64, head_dim_v = 64, block_q = 64, block_kv = 64, stages = 1, workers = 4, slack = 8;
     bool overlapped = false, turns = false, packs_heads = false;
     kernel::Mask mask = kernel::Mask::none;
-    bool softcap = false, bias = false, alibi = false, sink = false, rescaled = false, aligned = true, packed = false;
+    bool softcap = false, bias = false, alibi = false, sink = false, rescaled = false, aligned = true, packed = false, paged = false;
 };
 
 template <class Element_, Spec s>
@@ -19,7 +19,7 @@ struct ConfigOf {
     static constexpr int workers = s.workers, blocks = 1, slack = s.slack;
     static constexpr bool overlapped = s.overlapped, turns = s.turns, packs_heads = s.packs_heads, persistent = false;
     static constexpr kernel::Mask mask = s.mask;
-    static constexpr bool softcap = s.softcap, bias = s.bias, alibi = s.alibi, sink = s.sink, rescaled = s.rescaled, aligned = s.aligned, packed = s.packed;
+    static constexpr bool softcap = s.softcap, bias = s.bias, alibi = s.alibi, sink = s.sink, rescaled = s.rescaled, aligned = s.aligned, packed = s.packed, paged = s.paged;
 };
 
 constexpr Type type_of(kernel::fp32) { return Type::fp32; }

@@ -9,6 +9,7 @@
 #include "backends/amd/inspect.h"
 #include "core/process.h"
 #include "core/scratch_directory.h"
+#include "model/decode_config.h"
 #include "model/model.h"
 #include "model/space.h"
 
@@ -29,6 +30,7 @@ std::vector<std::string> problems() {
     std::vector<std::string> result;
     for (int head_dim : {64, 128, 256})
         for (const char* rest : {"bf16,causal", "fp16"}) result.push_back("forward:b4,hq16,sq4096,d" + std::to_string(head_dim) + "," + rest);
+    for (const char* rest : {"sq1,skv8192,d64,fp16", "sq1,skv8192,d128,bf16,page16", "sq4,skv8192,d128,bf16,causal"}) result.push_back(std::string("decode:b16,hq32,hkv8,") + rest);
     return result;
 }
 
@@ -39,9 +41,15 @@ struct Compiled {
     Resources resources;
 };
 
+KernelSpec spec_of(const Problem& problem, const Config& config) {
+    KernelSpec spec = dense_spec(problem, config);
+    if (problem.operation == Operation::decode) spec.kind = KernelKind::attention_decode, spec.paged = problem.page_size != 0;
+    return spec;
+}
+
 Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config) {
     TILEWRIGHT_ASSIGN_OR_RETURN(amd::Compiler compiler, golden_compiler());
-    Compiled compiled{dense_spec(problem, config), {}, {}, {}};
+    Compiled compiled{spec_of(problem, config), {}, {}, {}};
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.source, generate(compiled.spec, arch));
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.object, amd::compile(compiler, compiled.source, arch));
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.resources, amd::inspect(compiled.object));
@@ -77,13 +85,16 @@ TEST(AmdResources, DefaultConfigsAreAsTheGoldenFileHasThem) {
         for (const std::string& text : problems()) {
             const Arch& arch = *find_arch(name);
             Problem problem = *parse_problem(text);
-            Config config = default_config(problem, arch);
+            bool decodes = problem.operation == Operation::decode;
+            Config config = decodes ? decode_config(problem, arch, true) : default_config(problem, arch);
             auto compiled = compile(arch, problem, config);
             ASSERT_TRUE(compiled.ok()) << name << " " << text << ": " << compiled.status().message();
             Json row = row_of(arch, problem, config, compiled->resources);
             now.push_back(row);
             EXPECT_EQ(compiled->resources.vector_spills, 0) << row.dump();
-            EXPECT_EQ(compiled->resources.scalar_spills, 0) << row.dump();
+            EXPECT_EQ(compiled->resources.local_bytes, 0) << row.dump();
+            // Of decoding some scalars wait in a vector register from one part to the next.
+            if (!decodes) EXPECT_EQ(compiled->resources.scalar_spills, 0) << row.dump();
             if (writes) continue;
             bool found = false;
             for (const Json& old : golden) {
