@@ -22,6 +22,9 @@ TEST_P(RecordedSpaces, AreSearchedToTheirOptimumInTwoHundredEvaluations) {
     EXPECT_EQ(recorded->space.size(), 4362u);
     const auto result = simulate(*recorded, {.evaluations = 200, .repeats = 100});
     ASSERT_TRUE(result.ok()) << result.status().message();
+    ASSERT_EQ(result->rows[2].evaluations, 100);
+    EXPECT_GE(result->rows[2].median, 0.97);
+    EXPECT_GE(result->rows[2].p10, 0.85);
     EXPECT_GE(result->rows.back().median, 0.99);
     EXPECT_GE(result->rows.back().p10, 0.93);
 }

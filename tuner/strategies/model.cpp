@@ -49,14 +49,14 @@ private:
         const std::vector<Trial> trials = sorted_trials(history, 160);
         reference_ = trials.front().cost;
         slowest_ = trials.back().cost;
-        std::vector<GaussianProcess::Sample> samples;
+        std::vector<CostSample> samples;
         for (const Trial& trial : trials) samples.push_back({trial.index, target(trial.cost)});
         if (history.trials().size() >= next_fit_) {
-            std::vector<GaussianProcess::Sample> some = samples;
+            std::vector<CostSample> some = samples;
             for (size_t i = some.size(); i > 1; --i) std::swap(some[i - 1], some[random.below(static_cast<uint32_t>(i))]);
             some.resize(std::min<size_t>(some.size(), 100));
-            process_->fit_weights(some, random);
-            next_fit_ = history.trials().size() * 3 / 2;
+            process_->fit(some, next_fit_ == 0 ? 30 : 10);
+            next_fit_ = history.trials().size() * 5 / 4;
         }
         process_->observe(samples, candidate_pool(history, trials, elite_, pool_, random));
         next_refresh_ = history.trials().size() + std::max<size_t>(3, static_cast<size_t>(growth_ * static_cast<double>(history.trials().size())));

@@ -7,7 +7,7 @@ namespace {
 class Portfolio : public Strategy {
 public:
     explicit Portfolio(const OptionValues& options) : model_turns_(static_cast<size_t>(options.at("model_turns"))) {
-        for (const StrategyRow* row : {&model_strategy, &forest_strategy, &greedy_strategy, &genetic_strategy}) {
+        for (const StrategyRow* row : {&model_strategy, &greedy_strategy, &genetic_strategy}) {
             OptionValues values;
             for (const StrategyOption& option : row->options) values[option.name] = option.value;
             members_.push_back(row->make(values));
@@ -16,7 +16,7 @@ public:
 
     std::optional<uint32_t> propose(const SearchHistory& history, Random& random) override {
         const size_t turn = turn_++ % (model_turns_ + 1);
-        const size_t member = turn < model_turns_ ? turn % 2 : 2 + others_++ % (members_.size() - 2);
+        const size_t member = turn < model_turns_ ? 0 : 1 + others_++ % (members_.size() - 1);
         return members_[member]->propose(history, random);
     }
 
@@ -30,7 +30,7 @@ private:
 };
 
 const StrategyOption options[] = {
-    {"model_turns", 10, "proposals of the model for each one of greedy or genetic"},
+    {"model_turns", 20, "proposals of the model for each one of greedy or genetic"},
 };
 
 }  // namespace
