@@ -26,6 +26,7 @@ bool decodes_by_copy_engine(const KernelSpec& spec, const Arch& arch) {
 
 int64_t units_for(const KernelSpec& spec, const Arch& arch) {
     constexpr int64_t of_thread = 4, of_multiprocessor = 3;
+    if (spec.config.units > 0) return int64_t{spec.config.units} * arch.units;
     if (arch.family == Family::cpu) return arch.units > 1 ? of_thread * arch.units : 1;
     return (decodes_by_copy_engine(spec, arch) ? spec.config.blocks : of_multiprocessor) * arch.units;
 }

@@ -17,7 +17,7 @@ struct DecodePlan {
 // Whether the kernel is one of sm90_decode.h; else, on an NVIDIA device, one of sm80_decode.h.
 bool decodes_by_copy_engine(const KernelSpec& spec, const Arch& arch);
 
-// How many units keep a device busy: as many blocks as its multiprocessors hold; on a CPU so many that it hardly matters if one
+// `units` of the config for each multiprocessor or thread; where it is 0, how many keep a device busy: as many blocks as its multiprocessors hold; on a CPU so many that it hardly matters if one
 // thread is slow.
 int64_t units_for(const KernelSpec& spec, const Arch& arch);
 

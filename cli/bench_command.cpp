@@ -9,10 +9,11 @@
 #include "cli/cli.h"
 #include "cli/sgemm_peer.h"
 #include "model/space.h"
+#include "model/traffic.h"
 #include "runtime/device_class.h"
 #include "runtime/kernels.h"
 #include "tilewright/attention.h"
-#include "verify/check.h"
+#include "verify/check_backward.h"
 #include "verify/device_workload.h"
 
 namespace tilewright::cli {
@@ -40,6 +41,7 @@ struct Row {
     Times tiled, standard;      // standard stays empty where the score matrix would be too large
     std::vector<double> sgemm;  // GFLOP/s
     double gflops(const Times& times) const { return useful_flops(problem) / times.median() * 1e-3; }
+    double gbps(const Times& times) const { return compulsory_bytes(problem) / times.median() * 1e-3; }  // of what must be moved at least
 };
 
 constexpr int64_t largest_matrix_bytes = int64_t{4} << 30;
@@ -65,27 +67,25 @@ public:
         Row row{problem, database_.lookup(problem, database_.device(device_class(device_->info()))), {}, {}, {}};
         CheckOptions options;
         options.max_rows = 64;
-        TILEWRIGHT_ASSIGN_OR_RETURN(PreparedCheck prepared, prepare_check(problem, options));
-        KernelSpec spec = spec_for(prepared.workload, row.found.config);
-        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * tiled, verified(spec, prepared));
+        const Arch& arch = device_->info().arch;
+        auto forward = [&](const Problem& of, const CallTraits& traits) { return kernels_->get(of, default_config(of, arch), traits); };
+        TILEWRIGHT_ASSIGN_OR_RETURN(PreparedCheck prepared, prepare_check(*device_, forward, problem, options));
+        CallTraits traits = traits_of(prepared.workload);
+        TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation tiled, verified(row.found.config, traits, prepared));
         TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload data, DeviceWorkload::upload(*device_, prepared.workload));
-        int64_t matrix_bytes = problem.batch * problem.heads_q * problem.seq_q * problem.seq_kv * 4;
-        Kernel* standard = nullptr;
-        kernel::ForwardParameters with_scores = data.parameters();
-        if (matrix_bytes <= largest_matrix_bytes) {
-            spec.kind = KernelKind::attention_materialized;
-            spec.config.packs_heads = 0;
-            Result<Kernel*> kernel = kernels_->get(spec);
-            if (kernel.ok()) standard = *kernel;
+        std::vector<Timed> all;
+        TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound bound, data.bind(tiled.plan));
+        all.push_back({std::move(tiled), std::move(bound), &row.tiled});
+        if (problem.operation == Operation::forward && score_matrix_bytes(problem) <= double(largest_matrix_bytes)) {
+            traits.materialized = true;
+            Config config = row.found.config;
+            config.packs_heads = 0;
+            if (Result<ReadyOperation> standard = kernels_->get(problem, config, traits); standard.ok()) {
+                TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound with_scores, data.bind(standard->plan));
+                all.push_back({*std::move(standard), std::move(with_scores), &row.standard});
+            }
         }
-        void* scores = nullptr;
-        if (standard) {
-            TILEWRIGHT_ASSIGN_OR_RETURN(scores, device_->allocate(matrix_bytes));
-            with_scores.scores = static_cast<float*>(scores);
-        }
-        Status timed = time_in_turns(row, *tiled, data.parameters(), standard, with_scores);
-        if (scores) (void)device_->free(scores).ok();
-        if (!timed.ok()) return timed;
+        TILEWRIGHT_RETURN_IF_ERROR(time_in_turns(all, row.sgemm));
         return row;
     }
 
@@ -93,28 +93,33 @@ private:
     Bench(Backend& backend, std::unique_ptr<Device> device, TuningDatabase database, int repeats)
         : device_(std::move(device)), database_(std::move(database)), kernels_(std::make_unique<Kernels>(backend, *device_, true)), repeats_(repeats) {}
 
+    struct Timed {
+        ReadyOperation operation;
+        DeviceWorkload::Bound bound;
+        Times* times;
+    };
+
     // Nothing is timed before it is verified.
-    Result<Kernel*> verified(const KernelSpec& spec, const PreparedCheck& prepared) {
-        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, kernels_->get(spec));
-        TILEWRIGHT_ASSIGN_OR_RETURN(CheckReport report, check(*device_, *kernel, prepared));
-        if (!report.passed) return Status(StatusCode::internal, "wrong result of " + to_json(spec.config) + ": " + report.failure);
-        return kernel;
+    Result<ReadyOperation> verified(const Config& config, const CallTraits& traits, const PreparedCheck& prepared) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, kernels_->get(prepared.workload.problem, config, traits));
+        TILEWRIGHT_ASSIGN_OR_RETURN(CheckReport report, check(*device_, ready, prepared));
+        if (!report.passed) return Status(StatusCode::internal, "wrong result of " + to_json(config) + ": " + report.failure);
+        return ready;
     }
 
     // One of each after the other, so that a drifting clock meets all alike.
-    Status time_in_turns(Row& row, Kernel& tiled, const kernel::ForwardParameters& parameters, Kernel* standard, const kernel::ForwardParameters& with_scores) {
-        auto time = [&](Kernel& kernel, const kernel::ForwardParameters& p, Times& times) -> Status {
-            TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<double> us, device_->time_us(1, {}, [&] { return device_->launch(kernel, p, nullptr); }));
+    Status time_in_turns(const std::vector<Timed>& all, std::vector<double>& sgemm) {
+        auto time = [&](const Timed& timed, Times& times) -> Status {
+            TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<double> us, device_->time_us(1, {}, [&] { return launch(*device_, timed.operation.kernels, timed.bound.parameters, nullptr); }));
             times.us.push_back(us.at(0));
             return {};
         };
         Times warm_up;
-        for (int i = 0; i < 2; ++i) TILEWRIGHT_RETURN_IF_ERROR(time(tiled, parameters, warm_up));
+        for (int i = 0; i < 2; ++i) TILEWRIGHT_RETURN_IF_ERROR(time(all[0], warm_up));
         if (peer_) peer_->run();
         for (int i = 0; i < repeats_; ++i) {
-            TILEWRIGHT_RETURN_IF_ERROR(time(tiled, parameters, row.tiled));
-            if (standard) TILEWRIGHT_RETURN_IF_ERROR(time(*standard, with_scores, row.standard));
-            if (peer_) row.sgemm.push_back(peer_->run());
+            for (const Timed& timed : all) TILEWRIGHT_RETURN_IF_ERROR(time(timed, *timed.times));
+            if (peer_) sgemm.push_back(peer_->run());
         }
         return {};
     }
@@ -129,19 +134,21 @@ private:
 nlohmann::json to_json_row(const Row& row) {
     nlohmann::json json{{"problem", to_text(row.problem)},     {"config", nlohmann::json::parse(to_json(row.found.config))},
                         {"found", name(row.found.provenance)}, {"median_us", row.tiled.median()},
-                        {"spread", row.tiled.spread()},        {"gflops", row.gflops(row.tiled)}};
+                        {"spread", row.tiled.spread()},        {"gflops", row.gflops(row.tiled)},
+                        {"gbps", row.gbps(row.tiled)}};
     if (!row.standard.us.empty())
         json["standard_median_us"] = row.standard.median(), json["standard_spread"] = row.standard.spread(),
         json["speedup"] = row.standard.median() / row.tiled.median();
-    if (!row.sgemm.empty()) json["sgemm_gflops"] = Times{row.sgemm}.median(), json["of_sgemm"] = row.gflops(row.tiled) / Times{row.sgemm}.median();
+    if (!row.sgemm.empty() && row.problem.operation != Operation::decode) json["sgemm_gflops"] = Times{row.sgemm}.median(), json["of_sgemm"] = row.gflops(row.tiled) / Times{row.sgemm}.median();
     return json;
 }
 
 void print_row(const Row& row) {
     std::printf("%-58s %-9s %9.3f ms +-%3.0f%% %9.1f GFLOP/s", to_text(row.problem).c_str(), name(row.found.provenance), row.tiled.median() * 1e-3,
                 50 * row.tiled.spread(), row.gflops(row.tiled));
+    if (row.problem.operation == Operation::decode) std::printf("  %7.1f GB/s", row.gbps(row.tiled));
     if (!row.standard.us.empty()) std::printf("  %5.2fx standard", row.standard.median() / row.tiled.median());
-    if (!row.sgemm.empty()) std::printf("  %3.0f%% of sgemm (%.1f)", 100 * row.gflops(row.tiled) / Times{row.sgemm}.median(), Times{row.sgemm}.median());
+    if (!row.sgemm.empty() && row.problem.operation != Operation::decode) std::printf("  %3.0f%% of sgemm (%.1f)", 100 * row.gflops(row.tiled) / Times{row.sgemm}.median(), Times{row.sgemm}.median());
     std::printf("\n");
     std::fflush(stdout);
 }

@@ -1,8 +1,8 @@
-// tilewright compile: one kernel for one architecture, without a device: its resources, its object file, or a bundle of a whole launch.
+// tilewright compile: a problem's kernels for one architecture, without a device: its resources, its object file, or a bundle of a whole launch.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "backends/backend.h"
+#include "backends/operation_plan.h"
 #include "backends/bundle.h"
 #include "cli/cli.h"
 #include "core/scratch_directory.h"
@@ -81,13 +81,13 @@ int compile_command(const Arguments& arguments) {
     bool resources = false;
     int rows = 256;
     ProblemOptions problem_options;
-    CommandLine line("compile", "compiles one kernel for one architecture; no device is needed");
+    CommandLine line("compile", "compiles the kernels of a problem for one architecture; no device is needed");
     line.option("arch", &arch_name, "NAME", "what to compile for");
     problem_options.add_to(line);
     line.option("config", &config_text, "JSON", "the config; without it, the model's choice");
     line.flag("resources", &resources,
               "print registers, shared memory, spills, occupancy and instruction counts, which is also what happens when nothing else is asked for");
-    line.option("output", &object_file, "FILE", "write the object file");
+    line.option("output", &object_file, "FILE", "write the object file; where the operation has several kernels, one each, with the kernel's name behind a dot");
     line.option("text", &text_file, "FILE", "write the text that the compiler got");
     line.option("emit-bundle", &bundle_directory, "DIR", "write object, arguments, inputs and expected outputs of one launch (docs/bundle.md)");
     line.option("rows", &rows, "N", "with --emit-bundle: rows whose results the float64 reference gives; 0: all");
@@ -102,12 +102,20 @@ int compile_command(const Arguments& arguments) {
     Result<Config> config = config_text.empty() ? Result<Config>(default_config(*problem, *arch)) : parse_config(config_text);
     if (!config.ok()) return fail("compile", config.status());
     if (rows < 0) return fail("compile", "rows is " + std::to_string(rows) + "; it must not be negative");
-    Result<Compiled> compiled = compile(*arch, dense_spec(*problem, *config));
-    if (!compiled.ok()) return fail("compile", compiled.status());
-
-    for (const auto& [file, contents] : {std::pair(object_file, &compiled->object.bytes), std::pair(text_file, &compiled->source.text)})
-        if (!file.empty())
-            if (Status written = write_file(file, *contents); !written.ok()) return fail("compile", written);
+    Result<OperationPlan> plan = plan_operation(*problem, *config, *arch, dense_traits(*problem));
+    if (!plan.ok()) return fail("compile", plan.status());
+    std::vector<Compiled> all;
+    for (const KernelSpec& spec : plan->kernels) {
+        Result<Compiled> compiled = compile(*arch, spec);
+        if (!compiled.ok()) return fail("compile", compiled.status());
+        all.push_back(*std::move(compiled));
+    }
+    bool several = all.size() > 1;
+    for (const Compiled& compiled : all)
+        for (const auto& [file, contents] : {std::pair(object_file, &compiled.object.bytes), std::pair(text_file, &compiled.source.text)})
+            if (!file.empty())
+                if (Status written = write_file(several ? file + "." + compiled.source.entry : file, *contents); !written.ok()) return fail("compile", written);
+    const Compiled* compiled = &all[0];
     if (!bundle_directory.empty()) {
         if (arch->backend == "cpu") return fail("compile", "a bundle is a launch on a GPU; --arch cpu has none");
         CheckOptions options;
@@ -120,7 +128,9 @@ int compile_command(const Arguments& arguments) {
     }
     bool wrote = !object_file.empty() || !text_file.empty() || !bundle_directory.empty();
     Json json = {{"arch", arch->name}, {"problem", to_text(*problem)}, {"config", Json::parse(to_json(*config))}};
-    json.update(resources_json(*compiled, *arch));
+    if (!several) json.update(resources_json(*compiled, *arch));
+    for (const Compiled& one : all)
+        if (several) json["kernels"][one.source.entry] = resources_json(one, *arch);
     if (line.json())
         std::printf("%s\n", json.dump(2).c_str());
     else if (resources || !wrote)

@@ -30,7 +30,7 @@ Explanation explain(const Problem& problem, const Arch& arch) {
     result.candidates = space.size(), result.legal = int64_t(legal.size());
     std::map<Shape, std::pair<Config, Prediction>> best;
     for (const Config& config : legal) {
-        Result<Prediction> prediction = predict(dense_spec(problem, config), arch);
+        Result<Prediction> prediction = predict(problem, config, arch);
         if (!prediction.ok()) continue;
         auto [entry, added] = best.try_emplace({config.block_q, config.block_kv}, config, *prediction);
         if (!added && prediction->time_us < entry->second.second.time_us) entry->second = {config, *prediction};

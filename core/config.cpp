@@ -20,8 +20,9 @@ constexpr ConfigField fields[] = {
     {"section_kb", &Config::section_kb, "heads walk together while their K and V fit in so many KiB; 0: all"},
     {"dot16", &Config::dot16, "CPU: 1: 16-bit dot products where the processor has them"},
     {"persistent", &Config::persistent, "1: as many blocks as fit the device, tiles dealt at run time"},
-    {"early_kb", &Config::early_kb, "decode, sm_90a: KiB of keys and values that a block asks for while the kernel before is still running; 0: it waits"},
     {"dq", &Config::dq, "backward: 0: dQ in a pass of its own; 1: added to in memory beside dK and dV; 2: the same in a fixed order"},
+    {"units", &Config::units, "decode: pieces of work for each multiprocessor (CPU: thread) that keys are cut into; 0: 3 (CPU: 4)"},
+    {"early_kb", &Config::early_kb, "decode, sm_90a: KiB of keys and values that a block asks for while the kernel before is still running; 0: it waits"},
 };
 
 }  // namespace

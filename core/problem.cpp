@@ -121,7 +121,9 @@ double useful_flops(const Problem& problem) {
         pairs = 0;
         for (const int32_t length : kv_lengths(problem)) pairs += static_cast<double>(pairs_of(problem, length));
     }
-    return 2.0 * static_cast<double>(problem.heads_q) * pairs * static_cast<double>(problem.head_dim + problem.head_dim_v);
+    // Two products; of a backward five: S, dQ and dK over head_dim, dP and dV over head_dim_v.
+    int64_t columns = problem.operation == Operation::backward ? 3 * problem.head_dim + 2 * problem.head_dim_v : problem.head_dim + problem.head_dim_v;
+    return 2.0 * static_cast<double>(problem.heads_q) * pairs * static_cast<double>(columns);
 }
 
 }  // namespace tilewright

@@ -167,10 +167,14 @@ private:
 
 }  // namespace
 
+const char* name(Operation operation) {
+    for (const OperationName& known : operations)
+        if (known.operation == operation) return known.text;
+    return "unknown";
+}
+
 std::string to_text(const Problem& problem) {
-    std::string text;
-    for (const OperationName& operation : operations)
-        if (operation.operation == problem.operation) text = operation.text;
+    std::string text = name(problem.operation);
     auto part = [&](const char* prefix, int64_t value) { text += ',' + std::string(prefix) + std::to_string(value); };
     text += ":b" + std::to_string(problem.batch);
     part("hq", problem.heads_q), part("hkv", problem.heads_kv), part("sq", problem.seq_q);

@@ -2,6 +2,8 @@
 // trust it.
 #include "model/model.h"
 
+#include "model/rates.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -158,6 +160,7 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
     }
     TILEWRIGHT_RETURN_IF_ERROR(fits(result.resources, arch));
     result.occupancy = occupancy(result.resources, arch);
+    if (spec.kind != KernelKind::attention_forward) return predict_by_rates(spec, arch, std::move(result));
     Family family = kernel_family(spec, arch);
     TileCounts counts = count_tiles(spec.problem, spec.config);
     result.work = tiled_work(spec.problem, spec.config, result.resources.padded_dims);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/cpu/cpu_features.h"
+#include "backends/family_text.h"
 #include "kernels/resources_amd.h"
 #include "kernels/resources_cpu.h"
 #include "kernels/resources_nvidia.h"
@@ -80,6 +81,20 @@ ResourceEstimate cpu_resources(const KernelSpec& spec) {
     return result;
 }
 
+// What the kernel's text says: registers are not estimated, so the compiler's limit stands for them.
+Result<ResourceEstimate> resources_of_text(const KernelSpec& spec, const Arch& arch) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(FamilyText text, family_text(spec, arch));
+    ResourceEstimate result;
+    result.threads = text.threads, result.shared_bytes = text.shared_bytes;
+    result.padded_dims = spec.problem.head_dim + spec.problem.head_dim_v;
+    if (arch.registers_per_unit == 0) return result;
+    int64_t threads = int64_t{result.threads} * std::max(1, spec.config.blocks), granularity = arch.register_granularity;
+    if (arch.backend == "amd") threads = int64_t{arch.warp_size} * std::max(1, spec.config.blocks) * arch.simds_per_unit;
+    int64_t most = std::min<int64_t>(arch.max_registers_per_thread, arch.registers_per_unit / threads / granularity * granularity);
+    result.register_budget = result.registers_held = int(most);
+    return result;
+}
+
 }  // namespace
 
 Family kernel_family(const KernelSpec& spec, const Arch& arch) {
@@ -88,8 +103,7 @@ Family kernel_family(const KernelSpec& spec, const Arch& arch) {
 }
 
 Result<ResourceEstimate> estimate_resources(const KernelSpec& spec, const Arch& arch) {
-    if (spec.kind != KernelKind::attention_forward)
-        return Status(StatusCode::unsupported, std::string("no resources are known of kernel ") + name(spec.kind));
+    if (spec.kind != KernelKind::attention_forward) return resources_of_text(spec, arch);
     switch (kernel_family(spec, arch)) {
     case Family::cpu: return cpu_resources(spec);
     case Family::sm90: return sm90_resources(spec);

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu_features.h"
 #include "backends/family_text.h"
+#include "model/decode_config.h"
 #include "model/model.h"
 
 namespace tilewright {
@@ -49,15 +50,28 @@ Status multiple_of(const char* field, int value, int factor, const std::string& 
 }
 
 // Combinations that can run but never differ from, or never beat, another candidate; and fields that follow from others.
-Status check_use(const KernelSpec& spec, Family family) {
-    const Config& c = spec.config;
+Status check_use(const Space& space, const Config& c) {
+    const Problem& p = space.problem;
+    Family family = kernel_family(dense_spec(p, c), space.arch);
     if (c.turns && c.workers == 1) return unsupported("turns is 1, but a single worker has nobody to take turns with");
-    if (c.packs_heads && spec.problem.heads_q == spec.problem.heads_kv) return unsupported("packs_heads is 1, but every KV head has a single query head");
-    if (c.section_kb > 0 && spec.problem.batch * spec.problem.heads_q == 1) return unsupported("section_kb is set, but there is one head");
+    if (c.packs_heads && p.heads_q == p.heads_kv) return unsupported("packs_heads is 1, but every KV head has a single query head");
+    if (c.section_kb > 0 && p.batch * p.heads_q == 1) return unsupported("section_kb is set, but there is one head");
+    if (p.operation != Operation::backward && c.dq) return unsupported("dq is " + std::to_string(c.dq) + ", but only a backward has a gradient of the queries");
+    if (p.operation != Operation::decode && c.units) return unsupported("units is " + std::to_string(c.units) + ", but only decoding cuts keys into units");
+    if (p.operation != Operation::forward) return {};
     if (family == Family::sm90 && c.block_q != 64 * c.workers)
         return unsupported("workers is " + std::to_string(c.workers) + "; a warpgroup has 64 rows, and block_q is " + std::to_string(c.block_q));
     if (family != Family::cpu && family != Family::sm90)
         return multiple_of("block_q", c.block_q, 16 * c.workers, "(16 rows for each of " + std::to_string(c.workers) + " workers)");
+    return {};
+}
+
+// The backward's kernels may have no room for a config, and take another one.
+Status check_taken(const Config& config, const OperationPlan& plan) {
+    for (const KernelSpec& spec : plan.kernels)
+        if (is_over_keys(spec.kind) && !(spec.config == config))
+            return unsupported("block_q " + std::to_string(config.block_q) + " and block_kv " + std::to_string(config.block_kv) + " with workers " + std::to_string(config.workers) +
+                               ", stages " + std::to_string(config.stages) + " and dq " + std::to_string(config.dq) + " are replaced by " + to_json(spec.config));
     return {};
 }
 
@@ -76,26 +90,88 @@ Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources
                        std::to_string(spec.config.blocks) + " and workers " + std::to_string(spec.config.workers));
 }
 
-// `constraint` is the last one looked at: of a rejected config, the one that rejects it.
+// `constraint` is the last one looked at: of a rejected config, the one that rejects it. An operation's kernels are judged one after another.
 Status judge(const Space& space, const Config& config, Constraint& constraint) {
-    KernelSpec spec = space.spec;
-    spec.config = config;
-    Family family = kernel_family(spec, space.arch);
     constraint = Constraint::use;
-    TILEWRIGHT_RETURN_IF_ERROR(check_use(spec, family));
-    constraint = Constraint::kernel;
-    TILEWRIGHT_RETURN_IF_ERROR(family_text(spec, space.arch).status());
-    constraint = Constraint::limits;
-    TILEWRIGHT_ASSIGN_OR_RETURN(ResourceEstimate resources, estimate_resources(spec, space.arch));
-    TILEWRIGHT_RETURN_IF_ERROR(fits(resources, space.arch));
-    constraint = Constraint::registers;
-    return check_registers(spec, resources, space.arch);
+    TILEWRIGHT_RETURN_IF_ERROR(check_use(space, config));
+    TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan plan, plan_operation(space.problem, config, space.arch, dense_traits(space.problem)));
+    TILEWRIGHT_RETURN_IF_ERROR(check_taken(config, plan));
+    for (const KernelSpec& spec : plan.kernels) {
+        constraint = Constraint::kernel;
+        TILEWRIGHT_RETURN_IF_ERROR(family_text(spec, space.arch).status());
+        constraint = Constraint::limits;
+        TILEWRIGHT_ASSIGN_OR_RETURN(ResourceEstimate resources, estimate_resources(spec, space.arch));
+        TILEWRIGHT_RETURN_IF_ERROR(fits(resources, space.arch));
+        constraint = Constraint::registers;
+        TILEWRIGHT_RETURN_IF_ERROR(check_registers(spec, resources, space.arch));
+    }
+    return {};
 }
 
 struct Ranked {
     Config config;
     double time_us;
 };
+
+// How much of K and V, or of Q and dO, the heads that work at the same time may take of a cache.
+Values sections_of(const Problem& problem, const Arch& arch) {
+    Values sections = {0};
+    if (problem.batch * problem.heads_q > 1)
+        for (int64_t kb : {arch.l2_bytes / 1024 / 2, arch.last_level_cache_bytes / 1024 / 2})
+            if (kb > sections.back()) sections.push_back(int(kb));
+    return sections;
+}
+
+std::vector<SpaceField> forward_fields(const Problem& problem, const Arch& arch) {
+    FamilyValues values = values_of(kernel_family(dense_spec(problem, {}), arch));
+    int64_t group = problem.heads_q / problem.heads_kv;
+    bool dot16 = arch.family == Family::cpu && problem.dtype == DType::bf16 && cpu_features().bf16_dot;
+    return {
+        {"block_q", &Config::block_q, covering(values.block_q, problem.seq_q * group)},
+        {"block_kv", &Config::block_kv, covering(values.block_kv, problem.seq_kv)},
+        {"stages", &Config::stages, values.stages},
+        {"workers", &Config::workers, values.workers},
+        {"blocks", &Config::blocks, values.blocks},
+        {"overlapped", &Config::overlapped, values.overlapped},
+        {"turns", &Config::turns, values.turns},
+        {"packs_heads", &Config::packs_heads, group > 1 ? Values{0, 1} : Values{0}},
+        {"section_kb", &Config::section_kb, sections_of(problem, arch)},
+        {"dot16", &Config::dot16, dot16 ? Values{0, 1} : Values{0}},
+        {"persistent", &Config::persistent, values.persistent},
+    };
+}
+
+// block_kv and block_q as the pass over keys has them (backward_plan.h).
+std::vector<SpaceField> backward_fields(const Problem& problem, const Arch& arch) {
+    bool cpu = arch.family == Family::cpu;
+    return {
+        {"block_q", &Config::block_q, cpu ? Values{16, 32, 64, 128} : Values{16, 32, 48, 64, 80, 96, 128}},
+        {"block_kv", &Config::block_kv, cpu ? Values{16, 32, 64, 128} : Values{16, 32, 64, 128, 192}},
+        {"stages", &Config::stages, cpu ? Values{1} : Values{1, 2, 3}},
+        {"workers", &Config::workers, cpu ? Values{1} : Values{1, 2, 3, 4}},
+        {"section_kb", &Config::section_kb, sections_of(problem, arch)},
+        {"dq", &Config::dq, {0, 1, 2}},
+    };
+}
+
+// The query heads of a group share a tile always. Tiles are 16 rows by warps that share the keys, or 64 by a warpgroup (sm_90a); as many rows as
+// warps (other NVIDIA); 16 rows for each wave, however few there are, because waves load together (AMD).
+std::vector<SpaceField> decode_fields(const Problem& problem, const Arch& arch) {
+    int64_t group = problem.heads_q / problem.heads_kv;
+    bool cpu = arch.family == Family::cpu, amd = arch.backend == "amd", copy_engine = kernel_family(dense_spec(problem, {}), arch) == Family::sm90;
+    Values rows = cpu ? Values{1, 2, 4, 8, 12, 16, 32} : copy_engine ? Values{16, 64} : Values{16, 32, 64};
+    return {
+        {"block_q", &Config::block_q, amd ? rows : covering(rows, problem.seq_q * group)},
+        {"block_kv", &Config::block_kv, covering(cpu ? Values{32, 64, 128, 256} : Values{16, 32, 64, 128, 256}, problem.seq_kv)},
+        {"stages", &Config::stages, cpu ? Values{1} : Values{1, 2, 3, 4}},
+        {"workers", &Config::workers, cpu ? Values{1} : copy_engine ? Values{1, 2, 4, 8} : Values{1, 2, 4}},
+        {"blocks", &Config::blocks, copy_engine || amd ? Values{1, 2, 3} : Values{1}},
+        {"overlapped", &Config::overlapped, cpu ? Values{0} : Values{0, 1}},
+        {"packs_heads", &Config::packs_heads, {group > 1}},
+        {"early_kb", &Config::early_kb, copy_engine ? Values{0, 64, 128} : Values{0}},
+        {"units", &Config::units, cpu ? Values{0, 1, 2, 8} : copy_engine ? Values{0, 2} : Values{0, 1, 2, 4, 6}},
+    };
+}
 
 }  // namespace
 
@@ -106,7 +182,7 @@ int64_t Space::size() const {
 }
 
 Config Space::at(int64_t index) const {
-    Config config = spec.config;
+    Config config;
     for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
         int64_t count = int64_t(field->values.size());
         config.*field->member = field->values[size_t(index % count)];
@@ -125,29 +201,12 @@ KernelSpec dense_spec(const Problem& problem, const Config& config, KernelKind k
 }
 
 Space search_space(const Problem& problem, const Arch& arch) {
-    Space space;
-    space.spec = dense_spec(problem, Config{});
-    space.arch = arch;
-    FamilyValues values = values_of(kernel_family(space.spec, arch));
-    int64_t group = problem.heads_q / problem.heads_kv, heads = problem.batch * problem.heads_q;
-    Values sections = {0};
-    if (heads > 1)
-        for (int64_t kb : {arch.l2_bytes / 1024 / 2, arch.last_level_cache_bytes / 1024 / 2})
-            if (kb > sections.back()) sections.push_back(int(kb));
-    bool dot16 = arch.family == Family::cpu && problem.dtype == DType::bf16 && cpu_features().bf16_dot;
-    space.fields = {
-        {"block_q", &Config::block_q, covering(values.block_q, problem.seq_q * group)},
-        {"block_kv", &Config::block_kv, covering(values.block_kv, problem.seq_kv)},
-        {"stages", &Config::stages, values.stages},
-        {"workers", &Config::workers, values.workers},
-        {"blocks", &Config::blocks, values.blocks},
-        {"overlapped", &Config::overlapped, values.overlapped},
-        {"turns", &Config::turns, values.turns},
-        {"packs_heads", &Config::packs_heads, group > 1 ? Values{0, 1} : Values{0}},
-        {"section_kb", &Config::section_kb, sections},
-        {"dot16", &Config::dot16, dot16 ? Values{0, 1} : Values{0}},
-        {"persistent", &Config::persistent, values.persistent},
-    };
+    Space space{problem, arch, {}};
+    switch (problem.operation) {
+        case Operation::forward: space.fields = forward_fields(problem, arch); break;
+        case Operation::backward: space.fields = backward_fields(problem, arch); break;
+        case Operation::decode: space.fields = decode_fields(problem, arch); break;
+    }
     return space;
 }
 
@@ -204,12 +263,8 @@ std::vector<Config> neighbours(const Space& space, const Config& config) {
 
 std::vector<Config> ranked(const Space& space, size_t count) {
     std::vector<Ranked> candidates;
-    KernelSpec spec = space.spec;
-    for (const Config& config : enumerate(space)) {
-        spec.config = config;
-        Result<Prediction> prediction = predict(spec, space.arch);
-        if (prediction.ok()) candidates.push_back({config, prediction->time_us});
-    }
+    for (const Config& config : enumerate(space))
+        if (Result<Prediction> prediction = predict(space.problem, config, space.arch); prediction.ok()) candidates.push_back({config, prediction->time_us});
     std::stable_sort(candidates.begin(), candidates.end(), [](const Ranked& a, const Ranked& b) { return a.time_us < b.time_us; });
     std::vector<Config> result;
     for (size_t i = 0; i < std::min(count, candidates.size()); ++i) result.push_back(candidates[i].config);
@@ -217,8 +272,12 @@ std::vector<Config> ranked(const Space& space, size_t count) {
 }
 
 Config default_config(const Problem& problem, const Arch& arch) {
+    if (problem.operation == Operation::decode) return decode_config(problem, arch, dense_traits(problem).aligned);
     Space space = search_space(problem, arch);
+    Config known = default_backward_config(problem, arch, dense_traits(problem).aligned);
+    if (problem.operation == Operation::backward && check(space, known).ok()) return known;
     if (std::vector<Config> best = ranked(space, 1); !best.empty()) return best[0];
+    if (problem.operation == Operation::backward) return known;
     // Nothing is legal: the candidate that spills least, or at worst one that generate() will refuse with a reason.
     std::vector<Rejection> rejected;
     enumerate(space, &rejected);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/arch.h"
-#include "backends/kernel_source.h"
+#include "backends/operation_plan.h"
 #include "tilewright/config.h"
 #include "tilewright/problem.h"
 
@@ -18,7 +18,7 @@ struct SpaceField {
 };
 
 struct Space {
-    KernelSpec spec;  // of every candidate but for its config
+    Problem problem;
     Arch arch;
     std::vector<SpaceField> fields;
 

@@ -18,13 +18,29 @@ int64_t visible_kv_tiles(const Problem& problem, const Config& config, int64_t f
     return end > begin ? divide_up(end, config.block_kv) - begin / config.block_kv : 0;
 }
 
+// Keys of a sequence that any of its queries sees.
+double visible_keys(const Problem& problem, int64_t seq_kv) {
+    int64_t diagonal = problem.alignment == Alignment::bottom_right ? seq_kv - problem.seq_q : 0;
+    int64_t begin = problem.window_left < 0 ? 0 : std::max<int64_t>(0, diagonal - problem.window_left);
+    int64_t end = problem.window_right < 0 ? seq_kv : std::min(seq_kv, problem.seq_q + diagonal + problem.window_right);
+    return double(std::max<int64_t>(0, end - begin));
+}
+
 }  // namespace
 
 double compulsory_bytes(const Problem& problem) {
-    double query_rows = heads(problem) * problem.seq_q, key_rows = double(problem.batch) * problem.heads_kv * problem.seq_kv;
-    double elements = (query_rows + key_rows) * (problem.head_dim + problem.head_dim_v);  // Q and out; K and V
+    double query_rows = heads(problem) * problem.seq_q, kv_rows = double(problem.batch) * problem.heads_kv * visible_keys(problem, problem.seq_kv);
+    if (problem.shortest_kv != -1) {
+        kv_rows = 0;
+        for (int32_t length : kv_lengths(problem)) kv_rows += double(problem.heads_kv) * visible_keys(problem, length);
+    }
+    double elements = (query_rows + kv_rows) * (problem.head_dim + problem.head_dim_v);  // Q and out; K and V
     if (problem.bias) elements += query_rows * problem.seq_kv;
-    return elements * size_of(problem.dtype) + query_rows * sizeof(float);
+    double bytes = elements * size_of(problem.dtype) + query_rows * sizeof(float);
+    if (problem.operation != Operation::backward) return bytes;
+    // Q, K, V, out, dOut and lse are read, dQ, dK and dV written.
+    double gradients = (query_rows + double(problem.batch) * problem.heads_kv * problem.seq_kv) * (problem.head_dim + problem.head_dim_v);
+    return bytes + gradients * size_of(problem.dtype);
 }
 
 double score_matrix_bytes(const Problem& problem) {

@@ -15,7 +15,7 @@ struct Work {
     double intensity() const { return bytes > 0 ? matrix_flops / bytes : 0; }  // operations per byte
 };
 
-// Q, K, V and bias read once, out and lse written once: what no kernel can avoid.
+// Q, bias and what is visible of K and V read once, out and lse written once; of a backward also the gradients: what no kernel can avoid.
 double compulsory_bytes(const Problem& problem);
 // seq_q * seq_kv scores of one head in the element type, times heads_q and batch: what tiling never writes.
 double score_matrix_bytes(const Problem& problem);

@@ -1,6 +1,8 @@
 // Attention calls: check what was given, ask for a config, find the kernel, launch.
 #include "tilewright/attention.h"
 
+#include <algorithm>
+
 #include "backends/cpu/cpu_device.h"
 #include "backends/launch.h"
 #include "runtime/attention_state.h"
@@ -44,16 +46,36 @@ Status Attention::forward(const Problem& problem, const ForwardTensors& t, void*
     if (p.batch * p.seq_q == 0) return {};
 
     kernel::ForwardParameters parameters = forward_parameters(p, t, tensors);
-    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, state_->kernel_for(p, aligned, !(parameters.scale > 0)));
-    return state_->device->launch(*kernel, parameters, stream);
+    CallTraits traits;
+    traits.aligned = aligned, traits.rescaled = !(parameters.scale > 0);
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(p, traits));
+    return launch(*state_->device, ready.kernels, parameters, stream);
 }
 
 Status Attention::prepare(const Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
-    bool aligned = problem.head_dim * static_cast<int64_t>(size_of(problem.dtype)) % 16 == 0 &&
-                   problem.head_dim_v * static_cast<int64_t>(size_of(problem.dtype)) % 16 == 0;
-    if (problem.operation == Operation::backward) return state_->backward_kernels(problem, state_->backward_config(problem, aligned), aligned).status();
-    return state_->kernel_for(problem, aligned, false).status();
+    return state_->ready(problem, dense_traits(problem)).status();
+}
+
+Result<int64_t> Attention::State::workspace_bytes(const Problem& problem, CallTraits traits, const LookupLimits& limits) {
+    Config config = database.lookup(problem, device_number, limits).config;
+    Result<int64_t> most = Status(StatusCode::internal, "");
+    for (bool aligned : {true, false})
+        for (bool paged : {false, true}) {
+            traits.aligned = aligned && dense_traits(problem).aligned, traits.paged = paged && problem.operation == Operation::decode;
+            Result<OperationPlan> plan = kernels.plan(problem, config, traits);
+            if (plan.ok()) most = std::max(most.ok() ? *most : 0, plan->workspace_bytes);
+            else if (plan.status().code() != StatusCode::unsupported || !most.ok()) return plan.status();
+        }
+    return most;
+}
+
+Status check_workspace(const OperationPlan& plan, const void* workspace, int64_t bytes) {
+    if (plan.workspace_bytes == 0) return {};
+    if (!workspace || bytes < plan.workspace_bytes)
+        return invalid_argument("the workspace has " + std::to_string(workspace ? bytes : 0) + " bytes; it must have " + std::to_string(plan.workspace_bytes));
+    if (reinterpret_cast<uintptr_t>(workspace) % 16) return invalid_argument("the workspace is not aligned to 16 bytes");
+    return {};
 }
 
 LookupResult Attention::lookup(const Problem& problem) const { return state_->database.lookup(problem, state_->device_number); }

@@ -1,31 +1,31 @@
 // The backward call: check what was given, then launch its kernels one after another.
-#include <algorithm>
-
 #include "runtime/attention_state.h"
 #include "runtime/forward_parameters.h"
 
 namespace tilewright {
+namespace {
 
-Result<int64_t> Attention::backward_workspace_bytes(const Problem& problem) const {
+Status check_problem(const Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
-    int64_t most = 0;
-    for (bool aligned : {false, true}) most = std::max(most, backward_workspace(problem, state_->backward_config(problem, aligned)).bytes());
-    return most;
+    if (problem.operation == Operation::backward) return {};
+    return {StatusCode::unsupported, "backward() computes backward problems, not " + to_text(problem)};
 }
 
-Result<std::vector<Kernel*>> Attention::State::backward_kernels(const Problem& problem, const Config& config, bool aligned) {
-    if (problem.bias) return Status(StatusCode::unsupported, "the backward of a bias is not supported: " + to_text(problem));
-    std::vector<Kernel*> all;
-    for (const BackwardLaunch& launch : backward_plan(problem, config, device->info().arch, aligned)) {
-        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, kernels.get({launch.kind, problem, launch.config, aligned, false}));
-        all.push_back(kernel);
-    }
-    return all;
+LookupLimits limits_of(bool deterministic) {
+    LookupLimits limits;
+    limits.deterministic = deterministic;
+    return limits;
+}
+
+}  // namespace
+
+Result<int64_t> Attention::backward_workspace_bytes(const Problem& problem, bool deterministic) const {
+    TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
+    return state_->workspace_bytes(problem, {}, limits_of(deterministic));
 }
 
 Status Attention::backward(const Problem& problem, const BackwardTensors& t, void* stream) {
-    TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
-    if (problem.operation != Operation::backward) return {StatusCode::unsupported, "backward() computes backward problems, not " + to_text(problem)};
+    TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
     const Problem& p = problem;
     const ForwardTensors& f = t.forward;
     const Extent tensors[] = {
@@ -43,25 +43,22 @@ Status Attention::backward(const Problem& problem, const BackwardTensors& t, voi
         }
     TILEWRIGHT_RETURN_IF_ERROR(check_variants(p, f));
     TILEWRIGHT_RETURN_IF_ERROR(check_pointer("sink_gradient", t.sink_gradient, p.sink));
-    Config config = state_->backward_config(p, aligned);
-    BackwardWorkspace workspace = backward_workspace(p, config);
-    if (workspace.bytes() > 0) {
-        if (!f.lse) return invalid_argument("lse is null; the backward needs that of the forward");
-        if (!t.workspace) return invalid_argument("workspace is null; it must hold " + std::to_string(workspace.bytes()) + " bytes");
-        if (reinterpret_cast<uintptr_t>(t.workspace) % 16) return invalid_argument("workspace is not 16-byte aligned");
-    }
+    if (p.batch * p.seq_q > 0 && !f.lse) return invalid_argument("lse is null; the backward needs that of the forward");
+    CallTraits traits;
+    traits.aligned = aligned;
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(p, traits, limits_of(t.deterministic)));
+    TILEWRIGHT_RETURN_IF_ERROR(check_workspace(ready.plan, t.workspace, t.workspace_bytes));
 
-    TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<Kernel*> kernels, state_->backward_kernels(p, config, aligned));
-    kernel::BackwardParameters parameters{};
+    OperationParameters all = parameters_of(Operation::backward);
+    auto& parameters = std::get<kernel::BackwardParameters>(all);
     parameters.forward = forward_parameters(p, f, tensors);
     parameters.out_gradient = t.out_gradient.data, parameters.lse_gradient = t.lse_gradient;
     parameters.query_gradient = t.query_gradient.data, parameters.key_gradient = t.key_gradient.data, parameters.value_gradient = t.value_gradient.data;
     parameters.sink_gradient = t.sink_gradient;
     parameters.out_gradient_strides = strides_of(gradients[0]), parameters.query_gradient_strides = strides_of(gradients[1]);
     parameters.key_gradient_strides = strides_of(gradients[2]), parameters.value_gradient_strides = strides_of(gradients[3]);
-    use_workspace(p, workspace, t.workspace, parameters);
-    for (Kernel* kernel : kernels) TILEWRIGHT_RETURN_IF_ERROR(state_->device->launch(*kernel, parameters, stream));
-    return {};
+    use_workspace(p, ready.plan, t.workspace, all);
+    return launch(*state_->device, ready.kernels, all, stream);
 }
 
 }  // namespace tilewright

@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "backends/backward_plan.h"
 #include "runtime/device_class.h"
 #include "runtime/kernels.h"
 #include "tilewright/attention.h"
@@ -17,17 +16,20 @@ struct Attention::State {
           device_number(database.device(device_class(device->info()))),
           kernels(backend, *device, cache_code) {}
 
-    Result<Kernel*> kernel_for(const Problem& problem, bool aligned, bool rescaled, bool packed = false) {
-        return kernels.get({KernelKind::attention_forward, problem, database.lookup(problem, device_number).config, aligned, rescaled, false, packed});
+    // With the config that the databases know for the problem.
+    Result<ReadyOperation> ready(const Problem& problem, const CallTraits& traits, const LookupLimits& limits = {}) {
+        return kernels.get(problem, database.lookup(problem, device_number, limits).config, traits);
     }
-    // The kernels of a backward, in the order of their launches.
-    Result<std::vector<Kernel*>> backward_kernels(const Problem& problem, const Config& config, bool aligned);
-    Config backward_config(const Problem& problem, bool aligned) const { return default_backward_config(problem, device->info().arch, aligned); }
+    // The most that ready() will ask for, whatever the layout of the tensors.
+    Result<int64_t> workspace_bytes(const Problem& problem, CallTraits traits, const LookupLimits& limits = {});
 
     std::unique_ptr<Device> device;
     TuningDatabase database;
     int device_number;
     Kernels kernels;  // before the device in destruction
 };
+
+// invalid_argument unless the workspace is what the plan needs.
+Status check_workspace(const OperationPlan& plan, const void* workspace, int64_t bytes);
 
 }  // namespace tilewright

@@ -1,9 +1,7 @@
 // Decode calls: check what was given, plan the division of the keys, launch.
 #include <algorithm>
 
-#include "backends/decode_plan.h"
 #include "backends/launch.h"
-#include "model/decode_config.h"
 #include "runtime/attention_state.h"
 #include "runtime/tensor_checks.h"
 
@@ -14,17 +12,6 @@ Status check_problem(const Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     if (problem.operation == Operation::decode) return {};
     return {StatusCode::unsupported, "decode() computes decode problems, not " + to_text(problem)};
-}
-
-KernelSpec spec_of(const Problem& problem, const Arch& arch, bool aligned) {
-    KernelSpec spec;
-    spec.kind = KernelKind::attention_decode;
-    spec.problem = problem;
-    spec.aligned = aligned;
-    spec.config = decode_config(problem, arch, aligned);
-    // One query at the last key sees all: that needs no mask.
-    if (problem.causal() && problem.seq_q == 1 && problem.alignment == Alignment::bottom_right) spec.problem.window_right = -1;
-    return spec;
 }
 
 Status check_tables(const Problem& p, const DecodeTensors& t) {
@@ -45,27 +32,13 @@ Status check_lengths(const Problem& p, const DecodeTensors& t) {
     return {};
 }
 
-Status check_workspace(const DecodePlan& plan, const DecodeTensors& t) {
-    int64_t needed = plan.workspace_bytes();
-    if (needed == 0) return {};
-    if (!t.workspace || t.workspace_bytes < needed)
-        return invalid_argument("the workspace has " + std::to_string(t.workspace ? t.workspace_bytes : 0) + " bytes; it must have " + std::to_string(needed));
-    if (reinterpret_cast<uintptr_t>(t.workspace) % 16) return invalid_argument("the workspace is not aligned to 16 bytes");
-    return {};
-}
-
 }  // namespace
 
 Result<int64_t> Attention::decode_workspace_bytes(const Problem& problem, int splits) const {
     TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
-    const Arch& arch = state_->device->info().arch;
-    int64_t most = 0;  // tensors that are not aligned take another kernel
-    for (bool aligned : {true, false}) {
-        KernelSpec spec = spec_of(problem, arch, aligned);
-        TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec, units_for(spec, arch), splits));
-        most = std::max(most, plan.workspace_bytes());
-    }
-    return most;
+    CallTraits traits;
+    traits.splits = splits;
+    return state_->workspace_bytes(problem, traits);
 }
 
 Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* stream) {
@@ -77,13 +50,14 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     int64_t kv_rows = t.block_table ? std::min(t.page_size, p.seq_kv) : p.seq_kv;
     const Extent tensors[] = {extent("query", t.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", t.key, p.batch, p.heads_kv, kv_rows, p.head_dim),
                               extent("value", t.value, p.batch, p.heads_kv, kv_rows, p.head_dim_v), extent("out", t.out, p.batch, p.heads_q, p.seq_q, p.head_dim_v)};
-    bool aligned = true;
+    float scale = t.scale.value_or(default_scale(p));
+    CallTraits traits;
+    traits.rescaled = !(scale > 0), traits.paged = t.block_table != nullptr, traits.splits = t.splits;
     for (const Extent& tensor : tensors) {
         TILEWRIGHT_RETURN_IF_ERROR(check_extent(tensor));
-        aligned = aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
+        traits.aligned = traits.aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
     }
-    if (t.block_table) aligned = aligned && t.key.batch_stride >= 0 && t.value.batch_stride >= 0;
-    KernelSpec spec = spec_of(p, device.arch, aligned);
+    if (t.block_table) traits.aligned = traits.aligned && t.key.batch_stride >= 0 && t.value.batch_stride >= 0;
     bool rows = p.batch * p.seq_q > 0;
     TILEWRIGHT_RETURN_IF_ERROR(check_pointer("bias", t.bias.data, p.bias && rows && p.seq_kv > 0));
     TILEWRIGHT_RETURN_IF_ERROR(check_pointer("alibi_slope", t.alibi_slope, p.alibi && rows));
@@ -91,13 +65,11 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     if (p.softcap && !(t.softcap > 0)) return invalid_argument("softcap is " + std::to_string(t.softcap) + "; it must be positive");
     if (!rows) return {};
     if (device.arch.family == Family::cpu) TILEWRIGHT_RETURN_IF_ERROR(check_lengths(p, t));
-    TILEWRIGHT_ASSIGN_OR_RETURN(DecodePlan plan, plan_decode(spec, units_for(spec, device.arch), t.splits));
-    TILEWRIGHT_RETURN_IF_ERROR(check_workspace(plan, t));
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(p, traits));
+    TILEWRIGHT_RETURN_IF_ERROR(check_workspace(ready.plan, t.workspace, t.workspace_bytes));
 
-    float scale = t.scale.value_or(default_scale(p));
-    spec.rescaled = !(scale > 0), spec.paged = t.block_table != nullptr;
-    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, state_->kernels.get(spec));
-    kernel::DecodeParameters parameters{};
+    OperationParameters all = parameters_of(Operation::decode);
+    auto& parameters = std::get<kernel::DecodeParameters>(all);
     kernel::ForwardParameters& forward = parameters.forward = sized_parameters(p, scale, t.softcap);
     forward.query = t.query.data, forward.key = t.key.data, forward.value = t.value.data, forward.out = t.out.data, forward.lse = t.lse;
     forward.bias = t.bias.data, forward.slope = t.alibi_slope, forward.sink = t.sink;
@@ -108,8 +80,8 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     parameters.lengths = t.lengths, parameters.block_table = t.block_table, parameters.table_stride = t.table_stride, parameters.pages = static_cast<int>(t.pages);
     parameters.page_shift = page_shift(t.page_size);
     parameters.top_left = p.alignment == Alignment::top_left;
-    use_plan(plan, t.workspace, parameters);
-    return state_->device->launch(*kernel, parameters, stream);
+    use_workspace(p, ready.plan, t.workspace, all);
+    return launch(*state_->device, ready.kernels, all, stream);
 }
 
 }  // namespace tilewright

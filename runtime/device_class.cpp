@@ -25,18 +25,29 @@ const char* family_name(Family family) {
     return "";
 }
 
+// Is the config repeatable and modest enough?
+Status within(const Problem& problem, const Config& config, const Arch& arch, const LookupLimits& limits) {
+    if (limits.deterministic && config.dq == 1) return {StatusCode::unsupported, "dq is 1: sums in memory are in any order, and a repeatable result was asked for"};
+    if (limits.max_workspace_bytes < 0) return {};
+    TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan plan, plan_operation(problem, config, arch, dense_traits(problem)));
+    if (plan.workspace_bytes <= limits.max_workspace_bytes) return {};
+    return {StatusCode::unsupported, "the workspace takes " + std::to_string(plan.workspace_bytes) + " bytes; " + std::to_string(limits.max_workspace_bytes) + " are allowed"};
+}
+
 }  // namespace
 
 DeviceClass device_class(const DeviceInfo& info) { return {info.arch.backend, info.arch.name, family_name(info.arch.family), info.name, info.arch.units}; }
 
 LookupHooks lookup_hooks(const Arch& arch) {
     LookupHooks hooks;
-    hooks.check = [arch](const Problem& problem, const DeviceClass&, const Config& config, const LookupLimits&) {
-        return check(search_space(problem, arch), config);
+    hooks.check = [arch](const Problem& problem, const DeviceClass&, const Config& config, const LookupLimits& limits) -> Status {
+        TILEWRIGHT_RETURN_IF_ERROR(check(search_space(problem, arch), config));
+        return within(problem, config, arch, limits);
     };
-    hooks.suggest = [arch](const Problem& problem, const DeviceClass&, const LookupLimits&) {
+    hooks.suggest = [arch](const Problem& problem, const DeviceClass&, const LookupLimits& limits) {
         Suggestion suggestion{default_config(problem, arch), Provenance::heuristic, 0};
-        if (Result<Prediction> prediction = predict(dense_spec(problem, suggestion.config), arch); prediction.ok())
+        if (!within(problem, suggestion.config, arch, limits).ok()) suggestion.config.dq = 0;  // repeatable, and with the least workspace
+        if (Result<Prediction> prediction = predict(problem, suggestion.config, arch); prediction.ok())
             suggestion.provenance = Provenance::predicted, suggestion.predicted_us = prediction->time_us;
         return suggestion;
     };

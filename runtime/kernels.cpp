@@ -10,21 +10,18 @@ namespace {
 
 int mask_class(const Problem& problem) { return problem.causal() ? 1 : problem.window_left != -1 || problem.window_right != -1 ? 2 : 0; }
 
-struct Choice {
+struct Candidate {
+    std::optional<Config> instead;
     Arch arch;
-    Config config;
 };
-// In the order in which they are tried.
-std::vector<Choice> choices(const KernelSpec& spec, const Arch& arch) {
-    if (spec.kind == KernelKind::attention_decode) return {{arch, spec.config}};  // its workspace was planned for this config
-    if (is_backward(spec.kind) || spec.kind == KernelKind::append) return {{arch, spec.config}};
-    std::vector<Choice> all{{arch, spec.config}, {arch, default_config(spec.problem, arch)}};
-    if (arch.family == Family::sm90) {
-        Arch older = arch;
-        older.family = Family::sm80;
-        all.push_back({older, default_config(spec.problem, older)});
-    }
-    return all;
+// In the order in which they are tried, one more at each call; nothing where there is no other.
+std::optional<Candidate> candidate(int index, const Problem& problem, const Arch& arch) {
+    if (index == 0) return Candidate{{}, arch};
+    if (index == 1) return Candidate{default_config(problem, arch), arch};
+    if (index > 2 || arch.family != Family::sm90) return {};
+    Arch older = arch;
+    older.family = Family::sm80;
+    return Candidate{default_config(problem, older), older};
 }
 
 }  // namespace
@@ -58,33 +55,72 @@ size_t KernelKeyHash::operator()(const KernelKey& key) const {
     return hash;
 }
 
-Result<Kernel*> Kernels::get(const KernelSpec& spec) {
-    KernelKey key = key_of(spec);
-    {
-        std::shared_lock lock(mutex_);
-        if (auto found = kernels_.find(key); found != kernels_.end()) return found->second.get();
-    }
-    std::unique_lock lock(mutex_);
-    if (auto found = kernels_.find(key); found != kernels_.end()) return found->second.get();
-    TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, build(spec));
-    return kernels_.emplace(key, std::move(kernel)).first->second.get();
-}
-
-Result<std::unique_ptr<Kernel>> Kernels::build(const KernelSpec& spec) {
+Result<Kernels::Choice*> Kernels::choose(const OperationPlan& wanted, const Problem& problem, const Config& config, const CallTraits& traits) {
+    KernelKey key = key_of(wanted.kernels[0]);
+    if (auto found = choices_.find(key); found != choices_.end()) return &found->second;
     Status refused;
-    for (const Choice& choice : choices(spec, device_.info().arch)) {
-        KernelSpec candidate = spec;
-        candidate.config = choice.config;
-        Result<KernelSource> source = generate(candidate, choice.arch);
-        if (!source.ok() && source.status().code() != StatusCode::unsupported) return source.status();
-        if (!source.ok()) {
-            refused = source.status();
-            continue;
-        }
-        TILEWRIGHT_ASSIGN_OR_RETURN(CodeObject object, compile_cached(backend_, *source, choice.arch, cache_));
-        return device_.load(object, candidate, *source);
+    for (int i = 0; std::optional<Candidate> next = candidate(i, problem, device_.info().arch); ++i) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan plan, plan_operation(problem, next->instead.value_or(config), next->arch, traits));
+        Status status;
+        for (const KernelSpec& spec : plan.kernels)
+            if (status.ok()) status = generate(spec, next->arch).status();
+        if (status.ok()) return &choices_.emplace(key, Choice{next->instead, next->arch, {}}).first->second;
+        if (status.code() != StatusCode::unsupported) return status;
+        refused = status;
     }
     return refused;
+}
+
+Result<OperationPlan> Kernels::plan(const Problem& problem, const Config& config, const CallTraits& traits) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan wanted, plan_operation(problem, config, device_.info().arch, traits));
+    std::unique_lock lock(mutex_);
+    TILEWRIGHT_ASSIGN_OR_RETURN(Choice * choice, choose(wanted, problem, config, traits));
+    if (!choice->instead) return wanted;
+    return plan_operation(problem, *choice->instead, choice->arch, traits);
+}
+
+Result<ReadyOperation> Kernels::get(const Problem& problem, const Config& config, const CallTraits& traits) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan wanted, plan_operation(problem, config, device_.info().arch, traits));
+    ReadyOperation ready;
+    std::optional<Config> instead;
+    {
+        std::shared_lock lock(mutex_);
+        if (auto found = choices_.find(key_of(wanted.kernels[0])); found != choices_.end()) instead = found->second.instead, ready.kernels = found->second.kernels;
+    }
+    if (ready.kernels.empty()) {
+        std::unique_lock lock(mutex_);
+        TILEWRIGHT_ASSIGN_OR_RETURN(Choice * choice, choose(wanted, problem, config, traits));
+        instead = choice->instead;
+        TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan plan, plan_operation(problem, instead.value_or(config), device_.info().arch, traits));
+        for (const KernelSpec& spec : plan.kernels) {
+            TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, load(spec, choice->arch));
+            ready.kernels.push_back(kernel);
+        }
+        choice->kernels = ready.kernels;
+    }
+    ready.plan = std::move(wanted);
+    if (instead) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(ready.plan, plan_operation(problem, *instead, device_.info().arch, traits));
+    }
+    return ready;
+}
+
+Result<Kernel*> Kernels::get(const KernelSpec& spec) {
+    {
+        std::shared_lock lock(mutex_);
+        if (auto found = kernels_.find(key_of(spec)); found != kernels_.end()) return found->second.get();
+    }
+    std::unique_lock lock(mutex_);
+    return load(spec, device_.info().arch);
+}
+
+Result<Kernel*> Kernels::load(const KernelSpec& spec, const Arch& arch) {
+    KernelKey key = key_of(spec);
+    if (auto found = kernels_.find(key); found != kernels_.end()) return found->second.get();
+    TILEWRIGHT_ASSIGN_OR_RETURN(KernelSource source, generate(spec, arch));
+    TILEWRIGHT_ASSIGN_OR_RETURN(CodeObject object, compile_cached(backend_, source, arch, cache_));
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, device_.load(object, spec, source));
+    return kernels_.emplace(key, std::move(kernel)).first->second.get();
 }
 
 }  // namespace tilewright

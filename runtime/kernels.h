@@ -2,10 +2,11 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "backends/backend.h"
+#include "backends/operation_plan.h"
 #include "runtime/code_cache.h"
 
 namespace tilewright {
@@ -30,18 +31,30 @@ public:
     Kernels(Backend& backend, Device& device, bool cache_code)
         : backend_(backend), device_(device), cache_(cache_code ? CodeCache::of_user() : CodeCache("")) {}
 
-    // The kernel for a spec whose config was looked up for this device: with that config; where the layout or the scale rules it
+    // The kernels of a call whose config was looked up for this device: with that config; where the layout or the scale rules it
     // out, with the model's own choice; on the older instructions of the same device if the newer ones cannot.
-    // Compiles at the first call of a key; others that ask for a kernel wait meanwhile.
+    // Compiles at the first call of a kind; others that ask for a kernel wait meanwhile.
+    Result<ReadyOperation> get(const Problem& problem, const Config& config, const CallTraits& traits);
+    // A kernel that stands alone, with no other config to fall back on.
     Result<Kernel*> get(const KernelSpec& spec);
+    // The plan of an operation, as get() gives it: nothing is compiled.
+    Result<OperationPlan> plan(const Problem& problem, const Config& config, const CallTraits& traits);
 
 private:
-    Result<std::unique_ptr<Kernel>> build(const KernelSpec& spec);
+    struct Choice {
+        std::optional<Config> instead;  // of the config that was asked for
+        Arch arch;                      // the device's, or the same with its older instructions
+        std::vector<Kernel*> kernels;   // empty until they are needed
+    };
+    // `mutex_` must be held.
+    Result<Choice*> choose(const OperationPlan& wanted, const Problem& problem, const Config& config, const CallTraits& traits);
+    Result<Kernel*> load(const KernelSpec& spec, const Arch& arch);
 
     Backend& backend_;
     Device& device_;
     CodeCache cache_;
     std::shared_mutex mutex_;
+    std::unordered_map<KernelKey, Choice, KernelKeyHash> choices_;  // by the first kernel of what was asked for: the others follow from it
     std::unordered_map<KernelKey, std::unique_ptr<Kernel>, KernelKeyHash> kernels_;
 };
 

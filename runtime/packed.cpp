@@ -67,13 +67,16 @@ Status Attention::forward_packed(const Problem& problem, const ForwardTensors& t
         TILEWRIGHT_RETURN_IF_ERROR(check_starts("key_starts", s.key_starts, s.type, problem.batch, s.key_rows, problem.seq_kv));
     }
 
-    kernel::PackedParameters parameters{};
+    OperationParameters all = kernel::PackedParameters{};
+    auto& parameters = std::get<kernel::PackedParameters>(all);
     parameters.forward = forward_parameters(flat, t, tensors);
     parameters.query_starts = s.query_starts, parameters.key_starts = s.key_starts;
     parameters.sequences = static_cast<int>(problem.batch), parameters.wide = s.type == IndexType::int64;
     parameters.top_left = problem.alignment == Alignment::top_left;
-    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, state_->kernel_for(problem, aligned, !(parameters.forward.scale > 0), true));
-    return state_->device->launch(*kernel, parameters, stream);
+    CallTraits traits;
+    traits.aligned = aligned, traits.rescaled = !(parameters.forward.scale > 0), traits.packed = true;
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(problem, traits));
+    return launch(*state_->device, ready.kernels, all, stream);
 }
 
 }  // namespace tilewright

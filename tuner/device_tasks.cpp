@@ -5,8 +5,10 @@
 
 #include "core/scratch_directory.h"
 #include "model/space.h"
-#include "runtime/code_cache.h"
+#include "runtime/kernels.h"
 #include "tuner/worker.h"
+#include "verify/check_backward.h"
+#include "verify/device_workload.h"
 
 namespace tilewright {
 namespace {
@@ -23,6 +25,9 @@ Outcome outcome_of(StatusCode code) {
             return Outcome::runtime;
     }
 }
+
+// An operation may have several kernels: each has a file of its own.
+std::string file_of(const std::string& candidate, size_t kernel) { return candidate + "." + std::to_string(kernel); }
 
 std::string describe(const Resources& resources) {
     std::string text;
@@ -46,6 +51,13 @@ struct DeviceTasks::Flush {
     unsigned char value = 0;
     ~Flush() { (void)device->free(address).ok(); }
     Status operator()() { return device->fill(address, ++value, bytes); }
+};
+
+// A candidate with memory for its workspace.
+struct DeviceTasks::Loaded {
+    std::vector<std::unique_ptr<Kernel>> owned;
+    ReadyOperation operation;
+    DeviceWorkload::Bound bound;
 };
 
 DeviceTasks::DeviceTasks() = default;
@@ -78,7 +90,12 @@ Status DeviceTasks::prepare(const WorkerRequest& request) {
     flush_.reset();
     data_.reset();
     TILEWRIGHT_ASSIGN_OR_RETURN(device_, open_device(request.device));
-    TILEWRIGHT_ASSIGN_OR_RETURN(prepared_, prepare_check(request.problem, {.max_rows = 128}));
+    CheckOptions options;
+    options.max_rows = 128;
+    TILEWRIGHT_ASSIGN_OR_RETURN(Backend* const backend, find_backend(device_->info().arch.backend));
+    Kernels kernels(*backend, *device_, true);
+    const auto forward = [&](const Problem& problem, const CallTraits& traits) { return kernels.get(problem, default_config(problem, device_->info().arch), traits); };
+    TILEWRIGHT_ASSIGN_OR_RETURN(prepared_, prepare_check(*device_, forward, request.problem, options));
     TILEWRIGHT_ASSIGN_OR_RETURN(data_, DeviceWorkload::upload(*device_, prepared_->workload));
     return {};
 }
@@ -86,34 +103,50 @@ Status DeviceTasks::prepare(const WorkerRequest& request) {
 Status DeviceTasks::compile(const WorkerRequest& request, WorkerReply& reply) {
     TILEWRIGHT_ASSIGN_OR_RETURN(const DeviceInfo info, find_device(request.device));
     TILEWRIGHT_ASSIGN_OR_RETURN(Backend* const backend, find_backend(info.arch.backend));
-    TILEWRIGHT_ASSIGN_OR_RETURN(const KernelSource source, generate(dense_spec(request.problem, request.configs[0]), info.arch));
-    TILEWRIGHT_ASSIGN_OR_RETURN(const CodeObject object, compile_cached(*backend, source, info.arch, CodeCache::of_user()));
-    if (const auto resources = backend->inspect(object); resources.ok()) reply.note = describe(*resources);
-    return write_file(request.files[0], object.bytes);
+    TILEWRIGHT_ASSIGN_OR_RETURN(const OperationPlan plan, plan_operation(request.problem, request.configs[0], info.arch, dense_traits(request.problem)));
+    for (size_t i = 0; i < plan.kernels.size(); ++i) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(const KernelSource source, generate(plan.kernels[i], info.arch));
+        TILEWRIGHT_ASSIGN_OR_RETURN(const CodeObject object, compile_cached(*backend, source, info.arch, CodeCache::of_user()));
+        if (const auto resources = backend->inspect(object); resources.ok()) {
+            if (plan.kernels.size() > 1) reply.note += (i > 0 ? "; " : "") + source.entry + ": ";
+            reply.note += describe(*resources);
+        }
+        TILEWRIGHT_RETURN_IF_ERROR(write_file(file_of(request.files[0], i), object.bytes));
+    }
+    return {};
 }
 
-Result<std::unique_ptr<Kernel>> DeviceTasks::load(const Config& config, const std::string& file) {
+Result<std::unique_ptr<DeviceTasks::Loaded>> DeviceTasks::load(const Config& config, const std::string& file) {
     if (!data_) return Status(StatusCode::internal, "the worker was asked to measure before it was prepared");
     const Arch& arch = device_->info().arch;
-    const KernelSpec spec = dense_spec(prepared_->workload.problem, config);
-    TILEWRIGHT_ASSIGN_OR_RETURN(const KernelSource source, generate(spec, arch));
-    CodeObject object{arch.name, {}, {}};
-    TILEWRIGHT_ASSIGN_OR_RETURN(object.bytes, read_file(file));
-    return device_->load(object, spec, source);
+    const Problem& problem = prepared_->workload.problem;
+    ReadyOperation operation;
+    std::vector<std::unique_ptr<Kernel>> owned;
+    TILEWRIGHT_ASSIGN_OR_RETURN(operation.plan, plan_operation(problem, config, arch, dense_traits(problem)));
+    for (size_t i = 0; i < operation.plan.kernels.size(); ++i) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(const KernelSource source, generate(operation.plan.kernels[i], arch));
+        CodeObject object{arch.name, {}, {}};
+        TILEWRIGHT_ASSIGN_OR_RETURN(object.bytes, read_file(file_of(file, i)));
+        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, device_->load(object, operation.plan.kernels[i], source));
+        operation.kernels.push_back(kernel.get());
+        owned.push_back(std::move(kernel));
+    }
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound bound, data_->bind(operation.plan));
+    return std::make_unique<Loaded>(Loaded{std::move(owned), std::move(operation), std::move(bound)});
 }
 
-Sampler DeviceTasks::sampler(Kernel& kernel, bool cold) {
-    return [this, &kernel, cold](int launches) {
+Sampler DeviceTasks::sampler(Loaded& candidate, bool cold) {
+    return [this, &candidate, cold](int launches) {
         return device_->time_us(
             launches, [this, cold]() -> Status { return cold && flush_ ? (*flush_)() : Status(); },
-            [this, &kernel] { return device_->launch(kernel, data_->parameters(), nullptr); });
+            [this, &candidate] { return launch(*device_, candidate.operation.kernels, candidate.bound.parameters, nullptr); });
     };
 }
 
 Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
-    TILEWRIGHT_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, load(request.configs[0], request.files[0]));
-    TILEWRIGHT_ASSIGN_OR_RETURN(const CheckReport report, check(*device_, *kernel, *prepared_));
-    reply.error = report.out.relative_error;
+    TILEWRIGHT_ASSIGN_OR_RETURN(const std::unique_ptr<Loaded> candidate, load(request.configs[0], request.files[0]));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const CheckReport report, check(*device_, candidate->operation, *prepared_));
+    reply.error = report.relative_error();
     if (!report.passed) {
         reply.outcome = Outcome::correctness;
         reply.message = report.failure;
@@ -127,7 +160,7 @@ Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
     MeasureOptions options;
     options.budget_seconds = request.seconds;
     if (request.give_up_us > 0) options.give_up_us = request.give_up_us;
-    TILEWRIGHT_ASSIGN_OR_RETURN(const Timing timing, measure(sampler(*kernel, request.cold), options));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const Timing timing, measure(sampler(*candidate, request.cold), options));
     if (timing.median_us < request.roofline_us) {
         char text[120];
         snprintf(text, sizeof text, "%.3f us is below the roofline's %.3f us: not possible", timing.median_us, request.roofline_us);
@@ -138,12 +171,12 @@ Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
 }
 
 Status DeviceTasks::race_all(const WorkerRequest& request, WorkerReply& reply) {
-    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::vector<std::unique_ptr<Loaded>> candidates;
     std::vector<Sampler> samplers;
     for (size_t i = 0; i < request.configs.size(); ++i) {
-        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, load(request.configs[i], request.files[i]));
-        samplers.push_back(sampler(*kernel, request.cold));
-        kernels.push_back(std::move(kernel));
+        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Loaded> candidate, load(request.configs[i], request.files[i]));
+        samplers.push_back(sampler(*candidate, request.cold));
+        candidates.push_back(std::move(candidate));
     }
     TILEWRIGHT_ASSIGN_OR_RETURN(const RaceResult result, race(samplers, {.budget_seconds = request.seconds}));
     reply.timings = result.timings;

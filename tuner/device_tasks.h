@@ -23,8 +23,10 @@ private:
     Status compile(const WorkerRequest& request, WorkerReply& reply);
     Status evaluate(const WorkerRequest& request, WorkerReply& reply);
     Status race_all(const WorkerRequest& request, WorkerReply& reply);
-    Result<std::unique_ptr<Kernel>> load(const Config& config, const std::string& file);
-    Sampler sampler(Kernel& kernel, bool cold);
+    // The kernels of a config, from the files that compile() wrote.
+    struct Loaded;
+    Result<std::unique_ptr<Loaded>> load(const Config& config, const std::string& file);
+    Sampler sampler(Loaded& candidate, bool cold);
 
     std::unique_ptr<Device> device_;  // outlives what follows
     std::optional<PreparedCheck> prepared_;

@@ -29,7 +29,7 @@ Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const
     for (const Config& config : configs) {
         for (const SpaceField& field : space.fields)
             rows.push_back(static_cast<uint16_t>(std::ranges::lower_bound(field.values, config.*field.member) - field.values.begin()));
-        const auto prediction = predict(dense_spec(problem, config), arch);
+        const auto prediction = predict(problem, config, arch);
         prior.push_back(prediction.ok() ? prediction->time_us : 1e12);
     }
     for (const Config& seed : seeds) {

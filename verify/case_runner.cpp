@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "verify/check_backward.h"
 #include "verify/device_workload.h"
 #include "verify/element.h"
 
@@ -45,13 +46,14 @@ Status at(const std::string& where, Status status) {
 }
 
 Problem CaseRunner::problem(std::string_view parts) const {
-    Result<Problem> problem = parse_problem("forward:" + std::string(parts) + "," + name(dtype_));
+    Result<Problem> problem = parse_problem(name(operation_) + (":" + std::string(parts)) + "," + name(dtype_));
     return problem.ok() ? *problem : Problem{};  // the texts are constants, and a test parses them all
 }
 
 Workload CaseRunner::random(std::string_view parts, const WorkloadOptions& options) const {
     WorkloadOptions seeded = options;
     seeded.seed = seed_;
+    if (operation_ == Operation::backward) return make_backward_workload(problem(parts), seeded);
     return make_workload(problem(parts), seeded);
 }
 
@@ -68,22 +70,39 @@ Workload CaseRunner::counting(std::string_view parts, double first) const {
     return w;
 }
 
-Status CaseRunner::run(Workload& workload) const {
-    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply_.kernel(spec_for(workload, config_, kind_)));
+Result<ReadyOperation> CaseRunner::operation_for(const Workload& workload) const {
+    CallTraits traits = traits_of(workload);
+    traits.materialized = materialized_;
+    return supply(supply_, device_.info().arch, workload.problem, config_, traits);
+}
+
+Status CaseRunner::run(Workload& workload, int times) const {
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation operation, operation_for(workload));
     workload.blank_outputs();
     std::lock_guard lock(launches_);
-    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, workload, kind_));
-    TILEWRIGHT_RETURN_IF_ERROR(device_.launch(*kernel, on_device.parameters(), nullptr));
-    TILEWRIGHT_RETURN_IF_ERROR(device_.synchronize());
-    TILEWRIGHT_ASSIGN_OR_RETURN(std::string stray, on_device.download(workload));
-    return stray.empty() ? Status() : wrong(stray);
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, workload));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound bound, on_device.bind(operation.plan));
+    std::vector<Buffer> first;
+    for (int i = 1; i <= times; ++i) {
+        if (i > 1) TILEWRIGHT_RETURN_IF_ERROR(on_device.reset_outputs(workload));
+        TILEWRIGHT_RETURN_IF_ERROR(launch(device_, operation.kernels, bound.parameters, nullptr));
+        TILEWRIGHT_RETURN_IF_ERROR(device_.synchronize());
+        TILEWRIGHT_ASSIGN_OR_RETURN(std::string stray, on_device.download(workload));
+        if (!stray.empty()) return wrong(stray);
+        if (i == 1) first = workload.buffers;
+        for (size_t n = 0; n < first.size(); ++n)
+            if (workload.buffers[n].bytes != first[n].bytes) return wrong("run " + std::to_string(i) + " of the same call differs from the first in its bits");
+    }
+    return {};
 }
 
 Status CaseRunner::run_far_apart(Workload& w, int64_t apart) const {
-    TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply_.kernel(spec_for(w, config_, kind_)));
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation operation, operation_for(w));
     std::lock_guard lock(launches_);
-    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, w, kind_));
-    kernel::ForwardParameters parameters = on_device.parameters();
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device_, w));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound bound, on_device.bind(operation.plan));
+    OperationParameters moved = bound.parameters;
+    kernel::ForwardParameters& parameters = forward_part(moved);
     auto release = [this](void* address) { (void)device_.free(address).ok(); };
     std::vector<std::unique_ptr<void, decltype(release)>> memory;
     auto batch_bytes = [](const Tensor& tensor) { return tensor.strides[0] * int64_t(size_of(tensor.dtype)); };
@@ -101,7 +120,7 @@ Status CaseRunner::run_far_apart(Workload& w, int64_t apart) const {
     TILEWRIGHT_ASSIGN_OR_RETURN(parameters.key, spread_out(w.key, parameters.key_strides));
     TILEWRIGHT_ASSIGN_OR_RETURN(parameters.value, spread_out(w.value, parameters.value_strides));
     TILEWRIGHT_ASSIGN_OR_RETURN(parameters.out, spread_out(w.out, parameters.out_strides));
-    TILEWRIGHT_RETURN_IF_ERROR(device_.launch(*kernel, parameters, nullptr));
+    TILEWRIGHT_RETURN_IF_ERROR(launch(device_, operation.kernels, moved, nullptr));
     TILEWRIGHT_RETURN_IF_ERROR(device_.synchronize());
     TILEWRIGHT_ASSIGN_OR_RETURN(std::string stray, on_device.download(w));  // brings the lse
     if (!stray.empty()) return wrong(stray);
@@ -112,11 +131,9 @@ Status CaseRunner::run_far_apart(Workload& w, int64_t apart) const {
 }
 
 Status CaseRunner::matches_reference(const Workload& workload, int64_t rows) const {
-    PreparedCheck prepared;
-    prepared.rows = rows > 0 ? sample_rows(workload.problem, rows, seed_) : all_rows(workload.problem);
-    prepared.reference = reference_forward(workload.inputs(), prepared.rows, 1);
-    prepared.naive = naive_forward(workload.inputs(), prepared.rows, 1);
-    CheckReport report = compare_outputs(workload, prepared);
+    CheckOptions options;
+    options.workload.seed = seed_, options.max_rows = rows, options.threads = 1;
+    CheckReport report = compare_outputs(workload, expected_rows(workload, options));
     return report.passed ? Status() : at(to_text(workload.problem), wrong(report.failure));
 }
 
@@ -144,18 +161,17 @@ Status CaseRunner::by_hand(Workload& w, const std::vector<double>& out, const st
 }
 
 Status same_bits(const Workload& a, const Workload& b, const RowFilter& included) {
-    Answer x = a.outputs(), y = b.outputs();
-    if (x.out.size() != y.out.size()) return wrong("two results differ in size");
-    std::vector<RowIndex> rows = all_rows(a.problem);
-    size_t columns = size_t(a.problem.head_dim_v);
-    auto difference = [&](const char* tensor, const RowIndex& row, double first, double second) {
-        return wrong(std::string(tensor) + " should be equal bit by bit, but is " + text_of(first) + " and " + text_of(second) + " (" + describe(row) + ")");
-    };
-    for (size_t r = 0; r < rows.size(); ++r) {
-        if (included && !included(rows[r])) continue;
-        for (size_t c = r * columns; c < (r + 1) * columns; ++c)
-            if (!same(x.out[c], y.out[c])) return difference("out", rows[r], x.out[c], y.out[c]);
-        if (!x.lse.empty() && !y.lse.empty() && !same(x.lse[r], y.lse[r])) return difference("lse", rows[r], x.lse[r], y.lse[r]);
+    std::vector<const Tensor*> in_a = a.written(), in_b = b.written();
+    for (size_t n = 0; n < std::min(in_a.size(), in_b.size()); ++n) {  // an lse need not be there in both
+        std::vector<double> x = a.elements(*in_a[n]), y = b.elements(*in_b[n]);
+        if (x.size() != y.size()) return wrong("two results differ in size");
+        auto [batch, heads, rows, columns] = in_a[n]->sizes;
+        for (size_t i = 0; i < x.size(); ++i) {
+            int64_t row = int64_t(i) / columns;
+            RowIndex index{row / rows / heads, row / rows % heads, row % rows};
+            if (same(x[i], y[i]) || (included && !included(index))) continue;
+            return wrong(std::string(name_of(a, *in_a[n])) + " should be equal bit by bit, but is " + text_of(x[i]) + " and " + text_of(y[i]) + " (" + describe(index) + ")");
+        }
     }
     return {};
 }

@@ -17,8 +17,8 @@ class CaseRunner {
 public:
     // `launches` serialises what runs on the device. All references must outlive this.
     CaseRunner(Device& device, KernelSupply& supply, std::mutex& launches, const Config& config, DType dtype, uint64_t seed,
-               KernelKind kind = KernelKind::attention_forward)
-        : device_(device), supply_(supply), launches_(launches), config_(config), dtype_(dtype), seed_(seed), kind_(kind) {}
+               Operation operation = Operation::forward, bool materialized = false)
+        : device_(device), supply_(supply), launches_(launches), config_(config), dtype_(dtype), seed_(seed), operation_(operation), materialized_(materialized) {}
 
     Device& device() const { return device_; }
     const Config& config() const { return config_; }
@@ -27,12 +27,14 @@ public:
 
     // The problem text without operation and element type: "hq4,hkv2,sq5,skv9,d64,causal".
     Problem problem(std::string_view parts) const;
+    // Of a backward, with the forward's results.
     Workload random(std::string_view parts, const WorkloadOptions& options = {}) const;
     // Q = 0, scale 1, every column of value j holds first + j: the workload of the answers by hand.
     Workload counting(std::string_view parts, double first = 0) const;
 
-    // Launches once and leaves the results in the workload. Writes outside the results are failures.
-    Status run(Workload& workload) const;
+    // Launches so many times, over one workspace, and leaves the results in the workload. Writes outside the results are failures, and results of
+    // which not every bit is the same.
+    Status run(Workload& workload, int times = 1) const;
     // The same with the batches of key, value and out `apart` elements from each other in device memory, of which only the
     // rows in use are touched. The workload's layout must be heads_first. unsupported if there are not so many addresses.
     Status run_far_apart(Workload& workload, int64_t apart) const;
@@ -45,13 +47,16 @@ public:
     Status by_hand(Workload& workload, const std::vector<double>& out, const std::vector<double>& lse, bool exact = true) const;
 
 private:
+    Result<ReadyOperation> operation_for(const Workload& workload) const;
+
     Device& device_;
     KernelSupply& supply_;
     std::mutex& launches_;
     Config config_;
     DType dtype_;
     uint64_t seed_;
-    KernelKind kind_;
+    Operation operation_;
+    bool materialized_;
 };
 
 Status wrong(std::string sentence);
@@ -59,7 +64,7 @@ Status wrong(std::string sentence);
 Status at(const std::string& where, Status status);
 
 using RowFilter = std::function<bool(const RowIndex&)>;
-// ok if out and lse of the rows that `included` names are equal bit by bit (any NaN equals any other).
+// ok if what was written in the rows that `included` names is equal bit by bit (any NaN equals any other).
 Status same_bits(const Workload& a, const Workload& b, const RowFilter& included = {});
 
 // Views that share the buffers' numbers: only those rows, that head, of all tensors concerned.

@@ -11,13 +11,19 @@ struct Case {
     const char* rule;  // what it holds kernels to
     Status (*run)(const CaseRunner& run);
 };
-// The rows of cases.inc.
-std::span<const Case> all_cases();
+// The rows of cases.inc, cases_backward.inc or cases_decode.inc.
+std::span<const Case> all_cases(Operation operation = Operation::forward);
 
-namespace cases {
 #define TILEWRIGHT_CASE(name, rule) Status name(const CaseRunner& run);
+namespace cases {
 #include "verify/cases.inc"
-#undef TILEWRIGHT_CASE
 }  // namespace cases
+namespace backward_cases {
+#include "verify/cases_backward.inc"
+}  // namespace backward_cases
+namespace decode_cases {
+#include "verify/cases_decode.inc"
+}  // namespace decode_cases
+#undef TILEWRIGHT_CASE
 
 }  // namespace tilewright

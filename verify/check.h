@@ -1,9 +1,9 @@
-// Is a loaded kernel right? Runs it on random data and compares with the float64 reference by the acceptance rule.
+// Is an operation right? Runs its kernels on random data and compares with the float64 reference by the acceptance rule.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "backends/backend.h"
+#include "backends/operation_plan.h"
 #include "verify/compare.h"
 #include "verify/workload.h"
 
@@ -11,38 +11,53 @@ namespace tilewright {
 
 struct CheckOptions {
     WorkloadOptions workload = {};
-    int64_t max_rows = 256;  // (batch, head, query) rows compared with the reference, sampled; 0: all
+    int64_t max_rows = 256;  // (batch, head, row) rows of each tensor that are compared with the reference, sampled; 0: all
     int threads = 0;         // of the reference; 0: one a processor
-    KernelKind kind = KernelKind::attention_forward;
     int runs = 1;            // more than 1: the results of all runs must be bitwise equal
+};
+
+// What some rows of a tensor that an operation writes must be.
+struct ExpectedRows {
+    const char* name = "";  // "out", "query_gradient"
+    Tensor Workload::*tensor = nullptr;
+    std::vector<RowIndex> rows;
+    std::vector<double> reference, naive;  // [rows][columns]
+    double terms = 0;                      // compare()'s
 };
 
 // A workload and its right answer, computed once for all the kernels of one problem. Plain data, safe to share for reading.
 struct PreparedCheck {
     Workload workload;
-    std::vector<RowIndex> rows;
-    Answer reference, naive;
+    std::vector<ExpectedRows> expected;
     CheckOptions options;
 };
 
 struct CheckReport {
+    struct Of {
+        std::string name;
+        Comparison comparison;
+    };
     bool passed = false;
     std::string failure;  // the first thing that was wrong, one sentence; empty if passed
-    Comparison out, lse;
-    int64_t rows = 0;  // compared with the reference
+    std::vector<Of> tensors;
+    int64_t rows = 0;  // compared with the reference, all tensors together
+    double relative_error() const;  // the largest of the tensors'
 };
 
-// invalid_argument if the problem is not valid or no forward.
+// The right answer for the workload, on rows that are sampled as the options say. Of a backward workload, out and lse must hold the forward's
+// results.
+std::vector<ExpectedRows> expected_rows(const Workload& workload, const CheckOptions& options);
+
+// A workload of random data and its answer. invalid_argument: the problem is not valid. Of a backward, a whole forward is computed here, which
+// takes long where it is large (check_backward.h has another way).
 Result<PreparedCheck> prepare_check(const Problem& problem, const CheckOptions& options = {});
-// Runs `kernel`, which must have been built for spec_for(prepared.workload, config, options.kind), and compares: the sampled rows with the
+
+// Runs the operation, whose kernels must have been built for traits_of(prepared.workload), and compares: the sampled rows with the
 // reference, all other rows for being written and finite, guards and gaps for being untouched. A wrong result is a
-// report that says so; an error Status is a device that failed.
-Result<CheckReport> check(Device& device, Kernel& kernel, const PreparedCheck& prepared);
-// The same for a single kernel: prepares, then checks. The scale is negative where the spec says `rescaled`, the layout
-// unaligned where it does not say `aligned`.
-Result<CheckReport> check(Device& device, Kernel& kernel, const KernelSpec& spec, const CheckOptions& options = {});
+// report that says so; an error Status is a device that failed. `results`, if given, becomes the workload with its outputs.
+Result<CheckReport> check(Device& device, const ReadyOperation& operation, const PreparedCheck& prepared, Workload* results = nullptr);
 
 // Compares what `workload` holds after a download; for callers that launch by themselves.
-CheckReport compare_outputs(const Workload& workload, const PreparedCheck& prepared);
+CheckReport compare_outputs(const Workload& workload, const std::vector<ExpectedRows>& expected);
 
 }  // namespace tilewright

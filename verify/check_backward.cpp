@@ -1,10 +1,33 @@
-// Runs the kernels of a backward and compares the gradients with the reference.
+// Forward results for a backward, by the reference or by the device.
 #include "verify/check_backward.h"
 
 #include "verify/device_workload.h"
-#include "verify/reference_backward.h"
 
 namespace tilewright {
+namespace {
+
+// Multiplications of a forward above which the reference is too slow.
+constexpr double most_products = 3e9;
+
+// The device's forward on the workload's data: checked on sampled rows, then taken over.
+Status results_of_device(Device& device, const ForwardKernels& forward, Workload& w, const CheckOptions& options) {
+    Workload f = w;
+    f.problem.operation = Operation::forward;
+    for (const Tensor* tensor : {&f.out, &f.lse}) f.buffers[size_t(tensor->buffer)].output = true;
+    f.blank_outputs();
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, forward(f.problem, traits_of(f)));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, f));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound bound, on_device.bind(ready.plan));
+    TILEWRIGHT_RETURN_IF_ERROR(launch(device, ready.kernels, bound.parameters, nullptr));
+    TILEWRIGHT_RETURN_IF_ERROR(device.synchronize());
+    TILEWRIGHT_ASSIGN_OR_RETURN(std::string stray, on_device.download(f));
+    CheckReport report = compare_outputs(f, expected_rows(f, options));
+    if (!stray.empty() || !report.passed) return {StatusCode::internal, "the forward that the backward needs is wrong: " + (stray.empty() ? report.failure : stray)};
+    for (const Tensor* tensor : {&w.out, &w.lse}) w.buffers[size_t(tensor->buffer)].bytes = f.buffers[size_t(tensor->buffer)].bytes;
+    return {};
+}
+
+}  // namespace
 
 void forward_results(Workload& w) {
     std::vector<RowIndex> rows = all_rows(w.problem);
@@ -22,45 +45,40 @@ Workload make_backward_workload(const Problem& problem, const WorkloadOptions& o
     return w;
 }
 
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, const Config& config, int runs) {
-    return check_backward(device, supply, w, backward_plan(w.problem, config, device.info().arch, spec_for(w, {}).aligned), runs);
+Result<PreparedCheck> prepare_check(Device& device, const ForwardKernels& forward, const Problem& problem, const CheckOptions& options) {
+    TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
+    double products = double(problem.batch * problem.heads_q) * double(visible_pairs(problem)) * double(problem.head_dim + problem.head_dim_v);
+    if (problem.operation != Operation::backward || products <= most_products) return prepare_check(problem, options);
+    PreparedCheck prepared{make_workload(problem, options.workload), {}, options};
+    TILEWRIGHT_RETURN_IF_ERROR(results_of_device(device, forward, prepared.workload, options));
+    prepared.expected = expected_rows(prepared.workload, options);
+    return prepared;
 }
 
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& w, const std::vector<BackwardLaunch>& plan, int runs) {
-    std::vector<Kernel*> kernels;
+Result<PreparedCheck> prepare_check(const Problem& problem, const CheckOptions& options) {
+    TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
+    PreparedCheck prepared{problem.operation == Operation::backward ? make_backward_workload(problem, options.workload) : make_workload(problem, options.workload), {}, options};
+    prepared.expected = expected_rows(prepared.workload, options);
+    return prepared;
+}
+
+Result<CheckReport> check_backward(Device& device, KernelSupply& from, Workload& w, const Config& config, int runs) {
+    return check_backward(device, from, w, backward_plan(w.problem, config, device.info().arch, traits_of(w).aligned), runs);
+}
+
+Result<CheckReport> check_backward(Device& device, KernelSupply& from, Workload& w, const std::vector<BackwardLaunch>& plan, int runs) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan whole, plan_operation(w.problem, plan.front().config, device.info().arch, traits_of(w)));
+    ReadyOperation ready{std::move(whole), {}};
     for (const BackwardLaunch& launch : plan) {
-        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, supply.kernel(spec_for(w, launch.config, launch.kind)));
-        kernels.push_back(kernel);
+        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, from.kernel({launch.kind, w.problem, launch.config, traits_of(w).aligned}));
+        ready.kernels.push_back(kernel);
     }
-    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, w, plan.front().kind, plan.front().config));
-    BackwardReport report;
-    std::vector<Buffer> first;
-    for (int run = 0; run < runs; ++run) {
-        TILEWRIGHT_RETURN_IF_ERROR(on_device.reset_outputs(w));
-        for (Kernel* kernel : kernels) TILEWRIGHT_RETURN_IF_ERROR(device.launch(*kernel, on_device.backward_parameters(), nullptr));
-        TILEWRIGHT_RETURN_IF_ERROR(device.synchronize());
-        TILEWRIGHT_ASSIGN_OR_RETURN(report.failure, on_device.download(w));
-        if (!report.failure.empty()) return report;
-        if (run == 0) first = w.buffers;
-        for (size_t i = 0; i < first.size() && report.failure.empty(); ++i)
-            if (w.buffers[i].bytes != first[i].bytes) report.failure = "run " + std::to_string(run + 1) + " of the same call differs from the first in its bits";
-        if (!report.failure.empty()) return report;
-    }
-    return compare_gradients(w);
+    CheckOptions options;
+    options.runs = runs;
+    PreparedCheck prepared{w, expected_rows(w, options), options};
+    return check(device, ready, prepared, &w);
 }
 
-BackwardReport compare_gradients(const Workload& w) {
-    BackwardReport report;
-    OutputGradients given{w.view(w.out_gradient), w.view(w.lse_gradient)};
-    Gradients reference = reference_backward(w.inputs(), given), naive = naive_backward(w.inputs(), given);
-    report.query = compare(w.elements(w.query_gradient), reference.query, naive.query, "query_gradient", reference.largest_term);
-    report.key = compare(w.elements(w.key_gradient), reference.key, naive.key, "key_gradient", reference.largest_term);
-    report.value = compare(w.elements(w.value_gradient), reference.value, naive.value, "value_gradient");
-    report.sink = compare(w.elements(w.sink_gradient), reference.sink, naive.sink, "sink_gradient");
-    for (const Comparison* comparison : {&report.query, &report.key, &report.value, &report.sink})
-        if (report.failure.empty()) report.failure = comparison->failure;
-    report.passed = report.failure.empty();
-    return report;
-}
+CheckReport compare_gradients(const Workload& workload) { return compare_outputs(workload, expected_rows(workload, {})); }
 
 }  // namespace tilewright

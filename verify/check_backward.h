@@ -1,6 +1,7 @@
-// Are the kernels of a backward right? Gradients of random data against the float64 reference, by the acceptance rule.
+// What checks of a backward need beforehand: the results of its forward.
 #pragma once
-#include "backends/backward_plan.h"
+#include <functional>
+
 #include "verify/check.h"
 #include "verify/kernel_supply.h"
 
@@ -11,19 +12,16 @@ namespace tilewright {
 Workload make_backward_workload(const Problem& problem, const WorkloadOptions& options = {});
 void forward_results(Workload& workload);
 
-struct BackwardReport {
-    bool passed = false;
-    std::string failure;  // the first thing that was wrong, one sentence; empty if passed
-    Comparison query, key, value, sink;
-};
+// prepare_check() for problems of any size: where the reference would take too long for a whole forward, the device computes it, with kernels that
+// `forward` gives for the forward problem and that are checked first. internal: its results are wrong.
+using ForwardKernels = std::function<Result<ReadyOperation>(const Problem& forward, const CallTraits& traits)>;
+Result<PreparedCheck> prepare_check(Device& device, const ForwardKernels& forward, const Problem& problem, const CheckOptions& options = {});
 
-// Runs the kernels of a backward problem and leaves the gradients in the workload; compares all of them, and guards and gaps for
-// being untouched. unsupported: the device has no backward for this problem. `runs` more than 1: the results of all runs must be
-// bitwise equal.
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const std::vector<BackwardLaunch>& plan, int runs = 1);
-Result<BackwardReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const Config& config, int runs = 1);  // of backward_plan()
-
+// Runs a backward and leaves the gradients in the workload; compares all of them, and guards and gaps for being untouched. unsupported: the
+// device cannot run this config on this problem. `runs` more than 1: the results of all runs must be bitwise equal.
+Result<CheckReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const std::vector<BackwardLaunch>& plan, int runs = 1);
+Result<CheckReport> check_backward(Device& device, KernelSupply& supply, Workload& workload, const Config& config, int runs = 1);  // of backward_plan()
 // Compares what the workload holds after a download; for callers that launch by themselves.
-BackwardReport compare_gradients(const Workload& workload);
+CheckReport compare_gradients(const Workload& workload);
 
 }  // namespace tilewright

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/backward_plan.h"
 #include "backends/launch.h"
 
 namespace tilewright {
@@ -24,22 +23,6 @@ void copy_elements(const Tensor& tensor, const std::vector<unsigned char>& from,
             }
 }
 
-const char* buffer_name(const Workload& w, int buffer) {
-    if (buffer == w.out.buffer) return "out";
-    if (buffer == w.lse.buffer) return "lse";
-    if (buffer == w.query.buffer) return "query";
-    if (buffer == w.key.buffer) return "key";
-    if (buffer == w.value.buffer) return "value";
-    if (buffer == w.bias.buffer) return "bias";
-    if (buffer == w.out_gradient.buffer) return "out_gradient";
-    if (buffer == w.lse_gradient.buffer) return "lse_gradient";
-    if (buffer == w.query_gradient.buffer) return "query_gradient";
-    if (buffer == w.key_gradient.buffer) return "key_gradient";
-    if (buffer == w.value_gradient.buffer) return "value_gradient";
-    if (buffer == w.sink_gradient.buffer) return "sink_gradient";
-    return buffer == w.slope.buffer ? "slope" : "sink";
-}
-
 bool aligned(const Tensor& tensor) {
     int64_t element = int64_t(size_of(tensor.dtype)), any = tensor.offset;
     for (size_t i = 0; i < 3; ++i) any |= tensor.strides[i] * element;
@@ -48,44 +31,61 @@ bool aligned(const Tensor& tensor) {
 
 }  // namespace
 
-Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w, KernelKind kind, const Config& config) {
+Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w) {
     DeviceWorkload on(device);
+    on.problem_ = w.problem;
+    on.parameters_ = parameters_of(w.problem.operation);
     for (const Buffer& buffer : w.buffers) {
         int64_t bytes = int64_t(buffer.bytes.size());
         TILEWRIGHT_ASSIGN_OR_RETURN(void* address, device.allocate(bytes));
-        on.buffers_.emplace_back(address, Free{&device});
+        on.buffers_.emplace_back(address, DeviceFree{&device});
         TILEWRIGHT_RETURN_IF_ERROR(device.copy_to_device(address, buffer.bytes.data(), bytes));
     }
     auto address = [&](const Tensor& tensor) -> void* {
         return tensor.present() ? static_cast<unsigned char*>(on.buffers_[size_t(tensor.buffer)].get()) + tensor.offset : nullptr;
     };
-    kernel::ForwardParameters& p = on.parameters_;
+    kernel::ForwardParameters& p = forward_part(on.parameters_);
     p = sized_parameters(w.problem, w.scale, w.softcap);
     p.query = address(w.query), p.key = address(w.key), p.value = address(w.value), p.bias = address(w.bias);
     p.out = address(w.out), p.lse = static_cast<float*>(address(w.lse));
     p.slope = static_cast<const float*>(address(w.slope)), p.sink = static_cast<const float*>(address(w.sink));
     p.query_strides = strides_of(w.query), p.key_strides = strides_of(w.key), p.value_strides = strides_of(w.value);
     p.out_strides = strides_of(w.out), p.bias_strides = strides_of(w.bias), p.bias_column_stride = w.bias.strides[3];
-    if (kind == KernelKind::attention_materialized) {
-        const Problem& problem = w.problem;
-        TILEWRIGHT_ASSIGN_OR_RETURN(void* scores, device.allocate(problem.batch * problem.heads_q * problem.seq_q * problem.seq_kv * int64_t(sizeof(float))));
-        on.buffers_.emplace_back(scores, Free{&device});
-        p.scores = static_cast<float*>(scores);
+    if (auto* g = std::get_if<kernel::BackwardParameters>(&on.parameters_)) {
+        g->out_gradient = address(w.out_gradient), g->lse_gradient = static_cast<const float*>(address(w.lse_gradient));
+        g->query_gradient = address(w.query_gradient), g->key_gradient = address(w.key_gradient), g->value_gradient = address(w.value_gradient);
+        g->sink_gradient = static_cast<float*>(address(w.sink_gradient));
+        g->out_gradient_strides = strides_of(w.out_gradient), g->query_gradient_strides = strides_of(w.query_gradient);
+        g->key_gradient_strides = strides_of(w.key_gradient), g->value_gradient_strides = strides_of(w.value_gradient);
     }
-    if (w.problem.operation != Operation::backward) return on;
-    kernel::BackwardParameters& g = on.backward_;
-    BackwardWorkspace workspace = backward_workspace(w.problem, config);
-    TILEWRIGHT_ASSIGN_OR_RETURN(void* memory, device.allocate(workspace.bytes()));
-    on.buffers_.emplace_back(memory, Free{&device});
-    TILEWRIGHT_RETURN_IF_ERROR(device.fill(memory, 0xff, workspace.bytes()));
-    g.forward = p;
-    g.out_gradient = address(w.out_gradient), g.lse_gradient = static_cast<const float*>(address(w.lse_gradient));
-    g.query_gradient = address(w.query_gradient), g.key_gradient = address(w.key_gradient), g.value_gradient = address(w.value_gradient);
-    g.sink_gradient = static_cast<float*>(address(w.sink_gradient));
-    g.out_gradient_strides = strides_of(w.out_gradient), g.query_gradient_strides = strides_of(w.query_gradient);
-    g.key_gradient_strides = strides_of(w.key_gradient), g.value_gradient_strides = strides_of(w.value_gradient);
-    use_workspace(w.problem, workspace, memory, g);
+    if (auto* d = std::get_if<kernel::DecodeParameters>(&on.parameters_)) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(d->lengths, on.upload_integers(w.lengths));
+        TILEWRIGHT_ASSIGN_OR_RETURN(d->block_table, on.upload_integers(w.block_table));
+        if (!w.block_table.empty()) d->pages = static_cast<int>(w.key.sizes[0]);
+        d->table_stride = w.table_stride, d->top_left = w.problem.alignment == Alignment::top_left;
+        while (int64_t{1} << d->page_shift < w.problem.page_size) ++d->page_shift;
+    }
     return on;
+}
+
+Result<const int*> DeviceWorkload::upload_integers(const std::vector<int32_t>& numbers) {
+    if (numbers.empty()) return static_cast<const int*>(nullptr);
+    auto bytes = static_cast<int64_t>(numbers.size() * sizeof(int32_t));
+    TILEWRIGHT_ASSIGN_OR_RETURN(void* address, device_->allocate(bytes));
+    integers_.emplace_back(address, DeviceFree{device_});
+    TILEWRIGHT_RETURN_IF_ERROR(device_->copy_to_device(address, numbers.data(), bytes));
+    return static_cast<const int*>(address);
+}
+
+Result<DeviceWorkload::Bound> DeviceWorkload::bind(const OperationPlan& plan) const {
+    Bound bound{{nullptr, DeviceFree{device_}}, parameters_};
+    if (plan.workspace_bytes > 0) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(void* workspace, device_->allocate(plan.workspace_bytes));
+        bound.workspace.reset(workspace);
+        TILEWRIGHT_RETURN_IF_ERROR(device_->fill(workspace, plan.workspace_zeroed ? 0 : 0xff, plan.workspace_bytes));
+    }
+    use_workspace(problem_, plan, bound.workspace.get(), bound.parameters);
+    return bound;
 }
 
 Status DeviceWorkload::reset_outputs(Workload& w) {
@@ -109,18 +109,17 @@ Result<std::string> DeviceWorkload::download(Workload& w) const {
         std::string where = at < Buffer::guard_bytes ? std::to_string(Buffer::guard_bytes - at) + " bytes before its start"
                             : at >= end              ? std::to_string(at - end) + " bytes past its end"
                                                      : "at byte " + std::to_string(at - Buffer::guard_bytes) + ", which is none of the result";
-        return std::string("the kernel wrote into the buffer of ") + buffer_name(w, int(i)) + " " + where;
+        return std::string("the kernel wrote into the buffer of ") + name_of(w, {int(i)}) + " " + where;
     }
     return std::string();
 }
 
-KernelSpec spec_for(const Workload& w, const Config& config, KernelKind kind) {
-    KernelSpec spec{kind, w.problem, config};
-    spec.aligned = aligned(w.query) && aligned(w.key) && aligned(w.value) && aligned(w.out);
-    for (const Tensor* tensor : {&w.out_gradient, &w.query_gradient, &w.key_gradient, &w.value_gradient})
-        if (tensor->present()) spec.aligned = spec.aligned && aligned(*tensor);
-    spec.rescaled = !is_backward(kind) && !(w.scale > 0);
-    return spec;
+CallTraits traits_of(const Workload& w) {
+    CallTraits traits;
+    for (const Tensor* tensor : {&w.query, &w.key, &w.value, &w.out, &w.out_gradient, &w.query_gradient, &w.key_gradient, &w.value_gradient})
+        if (tensor->present()) traits.aligned = traits.aligned && aligned(*tensor);
+    traits.rescaled = !(w.scale > 0), traits.paged = !w.block_table.empty(), traits.splits = w.splits;
+    return traits;
 }
 
 }  // namespace tilewright

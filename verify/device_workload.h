@@ -4,24 +4,32 @@
 #include <string>
 #include <vector>
 
-#include "backends/backend.h"
+#include "backends/operation_plan.h"
 #include "verify/workload.h"
 
 namespace tilewright {
 
+struct DeviceFree {
+    Device* device;
+    void operator()(void* address) const { (void)device->free(address).ok(); }
+};
+
 // Owns device memory; must not outlive its Device. Not thread-safe.
 class DeviceWorkload {
 public:
-    // Allocates and copies every buffer, guards included, and makes room for the scores of attention_materialized and the workspace of
-    // a backward problem, whose config that takes. Errors are the device's.
-    static Result<DeviceWorkload> upload(Device& device, const Workload& workload, KernelKind kind = KernelKind::attention_forward, const Config& config = {});
+    // Allocates and copies every buffer, guards included. Errors are the device's.
+    static Result<DeviceWorkload> upload(Device& device, const Workload& workload);
     DeviceWorkload(DeviceWorkload&&) = default;
     DeviceWorkload& operator=(DeviceWorkload&&) = default;
 
-    // Pointers are the device's; the fields that Device::launch fills in are zero.
-    const kernel::ForwardParameters& parameters() const { return parameters_; }
-    // Of a backward problem, with workspaces that hold NaN.
-    const kernel::BackwardParameters& backward_parameters() const { return backward_; }
+    // Parameters of launches by a plan, with room for what it wants between kernels: NaN, or zeros if those are asked for. Must not outlive this.
+    struct Bound {
+        std::unique_ptr<void, DeviceFree> workspace;
+        OperationParameters parameters;
+    };
+    Result<Bound> bind(const OperationPlan& plan) const;
+    // Of the workload's operation, without a workspace. Pointers are the device's; the fields that Device::launch fills in are zero.
+    const OperationParameters& parameters() const { return parameters_; }
     // Outputs of `workload` and of the device back to NaN, their guards and gaps to the pattern.
     Status reset_outputs(Workload& workload);
     // Copies the outputs back into `workload`, which must be the one that was uploaded. Gives an empty string or, if any other
@@ -29,19 +37,17 @@ public:
     Result<std::string> download(Workload& workload) const;
 
 private:
-    struct Free {
-        Device* device;
-        void operator()(void* address) const { (void)device->free(address).ok(); }
-    };
     explicit DeviceWorkload(Device& device) : device_(&device) {}
+    Result<const int*> upload_integers(const std::vector<int32_t>& numbers);  // null if there are none
 
     Device* device_;
-    std::vector<std::unique_ptr<void, Free>> buffers_;  // the workload's, in their order; then the scores or the workspace, if any
-    kernel::ForwardParameters parameters_{};
-    kernel::BackwardParameters backward_{};
+    Problem problem_;
+    std::vector<std::unique_ptr<void, DeviceFree>> buffers_;  // the workload's, in their order
+    std::vector<std::unique_ptr<void, DeviceFree>> integers_;  // lengths and block table
+    OperationParameters parameters_;
 };
 
-// What a kernel for this workload is specialised for.
-KernelSpec spec_for(const Workload& workload, const Config& config, KernelKind kind = KernelKind::attention_forward);
+// What a call with these tensors demands of its kernels.
+CallTraits traits_of(const Workload& workload);
 
 }  // namespace tilewright

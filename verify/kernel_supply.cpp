@@ -3,6 +3,16 @@
 
 namespace tilewright {
 
+Result<ReadyOperation> supply(KernelSupply& from, const Arch& arch, const Problem& problem, const Config& config, const CallTraits& traits) {
+    ReadyOperation ready;
+    TILEWRIGHT_ASSIGN_OR_RETURN(ready.plan, plan_operation(problem, config, arch, traits));
+    for (const KernelSpec& spec : ready.plan.kernels) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(Kernel * kernel, from.kernel(spec));
+        ready.kernels.push_back(kernel);
+    }
+    return ready;
+}
+
 CompiledKernels::Built CompiledKernels::build(const KernelSpec& spec, const KernelSource& source) {
     Result<CodeObject> object = backend_.compile(source, device_.info().arch);
     if (!object.ok()) return std::make_shared<Result<std::unique_ptr<Kernel>>>(object.status());

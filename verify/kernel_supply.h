@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "backends/backend.h"
+#include "backends/operation_plan.h"
 
 namespace tilewright {
 
@@ -17,6 +17,9 @@ public:
     // unsupported: the device cannot run this config on this problem. compile, runtime: it should, but something failed.
     virtual Result<Kernel*> kernel(const KernelSpec& spec) = 0;
 };
+
+// All kernels of an operation.
+Result<ReadyOperation> supply(KernelSupply& supply, const Arch& arch, const Problem& problem, const Config& config, const CallTraits& traits);
 
 // Generates, compiles and loads; every text once, however many threads ask.
 class CompiledKernels : public KernelSupply {

@@ -1,13 +1,14 @@
 // Random problems with fixed seeds.
 #include "verify/random_problem.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "verify/random.h"
 
 namespace tilewright {
 
-RandomProblem random_problem(uint64_t seed, uint64_t index, DType dtype) {
+RandomProblem random_problem(uint64_t seed, uint64_t index, DType dtype, Operation operation) {
     uint64_t draws = 0;
     auto below = [&](int64_t count) { return int64_t(hash(seed, 100 + index, draws++) % uint64_t(count)); };
     auto one_in = [&](int64_t count) { return below(count) == 0; };
@@ -41,6 +42,20 @@ RandomProblem random_problem(uint64_t seed, uint64_t index, DType dtype) {
     if (one_in(6)) options.scale = float(below(9) - 4) / 16;
     options.lse = !one_in(8);
     for (bool& broadcast : options.broadcast_bias) broadcast = one_in(3);
+    if (operation == Operation::backward) {  // the reference computes all rows
+        p.operation = operation;
+        p.batch = std::min<int64_t>(p.batch, 2), p.heads_q = p.heads_kv * std::min<int64_t>(p.heads_q / p.heads_kv, 2);
+        for (int64_t* size : {&p.seq_q, &p.seq_kv}) *size %= 160;
+        p.bias = p.bias && one_in(4);
+    } else if (operation == Operation::decode) {
+        p.operation = operation;
+        p.batch = 1 + below(6), p.seq_q = one_in(2) ? 1 : 1 + below(16), p.seq_kv = 1 + below(one_in(4) ? 2000 : 300);
+        if (p.seq_q > 1 && !one_in(4)) p.window_left = -1, p.window_right = 0;
+        if (one_in(2)) p.page_size = 16 << below(4);
+        for (int64_t i = 0; i < p.batch; ++i) options.lengths.push_back(int32_t(one_in(5) ? 0 : below(p.seq_kv + 1)));
+        constexpr int splits[] = {0, 0, 1, 2, 3, 7, 50};
+        random.splits = splits[below(std::ssize(splits))];
+    }
     return random;
 }
 
@@ -49,6 +64,8 @@ std::string describe(const RandomProblem& random) {
     if (random.options.scale) text += ", scale " + std::to_string(*random.options.scale);
     if (random.problem.softcap) text += ", softcap " + std::to_string(random.options.softcap);
     if (random.options.spread != 1) text += ", spread " + std::to_string(random.options.spread);
+    if (random.splits) text += ", splits " + std::to_string(random.splits);
+    for (size_t i = 0; i < random.options.lengths.size(); ++i) text += (i ? " " : ", lengths ") + std::to_string(random.options.lengths[i]);
     return text;
 }
 

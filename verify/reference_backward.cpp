@@ -12,7 +12,25 @@
 namespace tilewright {
 namespace {
 
-// One (query, key) pair: its score, and d score / d (scale * dot), which only a softcap makes different from 1.
+using Row = std::vector<float>;
+
+Row load(const TensorView& tensor, int64_t batch, int64_t head, int64_t row, int64_t columns) {
+    Row to(static_cast<size_t>(columns));
+    load_elements(tensor.dtype, tensor.address(batch, head, row, 0), tensor.strides[3], columns, to.data());
+    return to;
+}
+
+// One query of one head with its output's gradient; one key with its value.
+struct QueryRow {
+    int64_t batch, head, index;
+    Row query, out_gradient;
+};
+struct KeyRow {
+    int64_t index;
+    Row key, value;
+};
+
+// A (query, key) pair: its score, and d score / d (scale * dot), which only a softcap makes different from 1.
 template <class Real>
 struct Score {
     Real value, slope;
@@ -24,88 +42,106 @@ class Backward {
     static constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
 public:
-    Backward(const AttentionInputs& inputs, const OutputGradients& given, Gradients& gradients) : in_(inputs), p_(inputs.problem), given_(given), out_(gradients) {}
-
-    void row(int64_t b, int64_t h, int64_t i, double& sink_gradient) {
-        KeyRange keys = visible_keys(p_, i);
-        std::vector<Score<Real>> scores;
-        Real maximum = p_.sink ? Real(in_.sink[h]) : -infinity;
-        for (int64_t j = keys.begin; j < keys.end; ++j) {
-            scores.push_back(score(b, h, i, j));
-            if (scores.back().value > maximum) maximum = scores.back().value;
-        }
-        if (maximum == -infinity) maximum = 0;  // nothing visible, or NaN alone
-        Real sink = p_.sink ? std::exp(Real(in_.sink[h]) - maximum) : 0, sum = sink;
-        for (const Score<Real>& s : scores) sum += std::exp(s.value - maximum);
-        if (sum == 0) return;
-
-        std::vector<Real> probability(scores.size(), 0), towards(scores.size(), 0);  // P and dP
-        std::vector<Real> out(size_t(p_.head_dim_v), 0);
-        Real mean = given_.lse.data ? -Real(given_.lse.at(b, h, i, 0)) : 0;  // D
-        for (size_t n = 0; n < scores.size(); ++n) {
-            if (scores[n].value == -infinity) continue;
-            probability[n] = rounded(std::exp(scores[n].value - maximum) / sum);
-            for (int64_t d = 0; d < p_.head_dim_v; ++d) {
-                Real v = Real(value(b, h, keys.begin + int64_t(n), d));
-                towards[n] += Real(given_.out.at(b, h, i, d)) * v, out[size_t(d)] += probability[n] * v;
-            }
-        }
-        if (keys.end > keys.begin)
-            for (int64_t d = 0; d < p_.head_dim_v; ++d) mean += Real(given_.out.at(b, h, i, d)) * rounded(out[size_t(d)]);
-        for (size_t n = 0; n < scores.size(); ++n)
-            if (scores[n].value != -infinity)
-                add(b, h, i, keys.begin + int64_t(n), probability[n], towards[n], mean, scores[n].slope);
-        sink_gradient -= double(sink / sum * mean);
-    }
+    Backward(const AttentionInputs& inputs, const OutputGradients& given) : in_(inputs), p_(inputs.problem), given_(given) {}
     double largest_term = 0;
 
-private:
+    QueryRow query_row(int64_t b, int64_t h, int64_t i) const { return {b, h, i, load(in_.query, b, h, i, p_.head_dim), load(given_.out, b, h, i, p_.head_dim_v)}; }
+    KeyRow key_row(int64_t b, int64_t kv_head, int64_t j) const { return {j, load(in_.key, b, kv_head, j, p_.head_dim), load(in_.value, b, kv_head, j, p_.head_dim_v)}; }
     Real rounded(Real x) const {
         if constexpr (std::is_same_v<Real, float>) return float(round_to(p_.dtype, x));
         else return x;
     }
-    static void accumulate(double& sum, Real x) { sum = double(Real(sum) + x); }
 
-    int64_t kv_head(int64_t h) const { return h / (p_.heads_q / p_.heads_kv); }
-    double value(int64_t b, int64_t h, int64_t j, int64_t d) const { return in_.value.at(b, kv_head(h), j, d); }
-
-    Score<Real> score(int64_t b, int64_t h, int64_t i, int64_t j) const {
-        Real bias = p_.bias ? Real(in_.bias.at(b, h, i, j)) : 0;
+    Score<Real> score(const QueryRow& q, const KeyRow& k) const {
+        Real bias = p_.bias ? Real(in_.bias.at(q.batch, q.head, q.index, k.index)) : 0;
         if (bias == -infinity) return {-infinity, 0};
-        Real dot = 0;
-        for (int64_t d = 0; d < p_.head_dim; ++d) dot += Real(in_.query.at(b, h, i, d)) * Real(in_.key.at(b, kv_head(h), j, d));
-        Score<Real> s{in_.scale * dot, 1};
+        Score<Real> s{in_.scale * dot(q.query, k.key), 1};
         if (p_.softcap) {
             Real bent = std::tanh(s.value / in_.softcap);
             s = {in_.softcap * bent, 1 - bent * bent};
         }
         s.value += bias;
-        int64_t aligned = i + (p_.alignment == Alignment::bottom_right ? p_.seq_kv - p_.seq_q : 0);
-        if (p_.alibi) s.value -= Real(in_.slope[h]) * Real(std::abs(aligned - j));
+        int64_t aligned = q.index + (p_.alignment == Alignment::bottom_right ? p_.seq_kv - p_.seq_q : 0);
+        if (p_.alibi) s.value -= Real(in_.slope[q.head]) * Real(std::abs(aligned - k.index));
         return s;
     }
-
-    void add(int64_t b, int64_t h, int64_t i, int64_t j, Real probability, Real towards, Real mean, Real slope) {
-        Real score_gradient = probability * (towards - mean);
-        size_t query_row = size_t((b * p_.heads_q + h) * p_.seq_q + i), key_row = size_t((b * p_.heads_kv + kv_head(h)) * p_.seq_kv + j);
-        size_t d_qk = size_t(p_.head_dim), d_v = size_t(p_.head_dim_v);
-        if (p_.bias) out_.bias[query_row * size_t(p_.seq_kv) + size_t(j)] = double(score_gradient);
-        Real product_gradient = rounded(score_gradient * slope) * Real(in_.scale);
-        for (size_t d = 0; d < d_qk; ++d) {
-            Real k = Real(in_.key.at(b, kv_head(h), j, int64_t(d))), q = Real(in_.query.at(b, h, i, int64_t(d)));
-            accumulate(out_.query[query_row * d_qk + d], product_gradient * k);
-            accumulate(out_.key[key_row * d_qk + d], product_gradient * q);
-            double term = double(std::abs(probability * slope * Real(in_.scale)) * (std::abs(towards) + std::abs(mean)) * std::max(std::abs(q), std::abs(k)));
-            if (std::isfinite(term)) largest_term = std::max(largest_term, term);
-        }
-        for (size_t d = 0; d < d_v; ++d) accumulate(out_.value[key_row * d_v + d], probability * Real(given_.out.at(b, h, i, int64_t(d))));
+    static Real dot(const Row& x, const Row& y) {
+        Real sum = 0;
+        for (size_t d = 0; d < x.size(); ++d) sum += Real(x[d]) * Real(y[d]);
+        return sum;
     }
+    Real lse_gradient(const QueryRow& q) const { return given_.lse.data ? Real(given_.lse.at(q.batch, q.head, q.index, 0)) : 0; }
+
+    // A pair's part of the gradients of its query, key and value, of those that are given; and of its score.
+    Real add(const QueryRow& q, const KeyRow& k, Real probability, Real towards, Real delta, Real slope, double* query, double* key, double* value) {
+        Real score_gradient = probability * (towards - delta), product_gradient = rounded(score_gradient * slope) * Real(in_.scale);
+        double weight = double(std::abs(probability * slope * Real(in_.scale)) * (std::abs(towards) + std::abs(delta))), largest = 0;
+        for (size_t d = 0; d < q.query.size(); ++d) {
+            if (query) accumulate(query[d], product_gradient * Real(k.key[d]));
+            if (key) accumulate(key[d], product_gradient * Real(q.query[d]));
+            largest = std::max(largest, double(std::max(query ? std::abs(k.key[d]) : 0, key ? std::abs(q.query[d]) : 0)));
+        }
+        if (double term = weight * largest; std::isfinite(term)) largest_term = std::max(largest_term, term);
+        for (size_t d = 0; value && d < q.out_gradient.size(); ++d) accumulate(value[d], probability * Real(q.out_gradient[d]));
+        return score_gradient;
+    }
+
+private:
+    static void accumulate(double& sum, Real x) { sum = double(Real(sum) + x); }
 
     const AttentionInputs& in_;
     const Problem& p_;
     const OutputGradients& given_;
-    Gradients& out_;
 };
+
+// All queries of a query head, against keys and values that were loaded once.
+template <class Real>
+void add_query(Backward<Real>& one, const AttentionInputs& inputs, const std::vector<KeyRow>& keys, const QueryRow& q, Gradients& g, double& sink_gradient) {
+    constexpr Real infinity = std::numeric_limits<Real>::infinity();
+    const Problem& p = inputs.problem;
+    KeyRange range = visible_keys(p, q.index);
+    std::vector<Score<Real>> scores;
+    Real maximum = p.sink ? Real(inputs.sink[q.head]) : -infinity;
+    for (int64_t j = range.begin; j < range.end; ++j) {
+        scores.push_back(one.score(q, keys[size_t(j)]));
+        if (scores.back().value > maximum) maximum = scores.back().value;
+    }
+    if (maximum == -infinity) maximum = 0;  // nothing visible, or NaN alone
+    Real sink = p.sink ? std::exp(Real(inputs.sink[q.head]) - maximum) : 0, sum = sink;
+    for (const Score<Real>& s : scores) sum += std::exp(s.value - maximum);
+    if (sum == 0) return;
+
+    std::vector<Real> probability(scores.size(), 0), towards(scores.size(), 0), out(size_t(p.head_dim_v), 0);  // P, dP
+    for (size_t n = 0; n < scores.size(); ++n) {
+        if (scores[n].value == -infinity) continue;
+        const KeyRow& k = keys[size_t(range.begin) + n];
+        probability[n] = one.rounded(std::exp(scores[n].value - maximum) / sum);
+        towards[n] = one.dot(q.out_gradient, k.value);
+        for (size_t d = 0; d < out.size(); ++d) out[d] += probability[n] * Real(k.value[d]);
+    }
+    Real delta = -one.lse_gradient(q);  // D
+    for (size_t d = 0; d < out.size() && range.end > range.begin; ++d) delta += Real(q.out_gradient[d]) * one.rounded(out[d]);
+    size_t kv_head = size_t(q.batch * p.heads_kv + q.head / (p.heads_q / p.heads_kv)), d_qk = size_t(p.head_dim), d_v = size_t(p.head_dim_v);
+    size_t query_row = size_t((q.batch * p.heads_q + q.head) * p.seq_q + q.index);
+    for (size_t n = 0; n < scores.size(); ++n) {
+        if (scores[n].value == -infinity) continue;
+        size_t j = size_t(range.begin) + n, key_row = kv_head * size_t(p.seq_kv) + j;
+        Real gradient = one.add(q, keys[j], probability[n], towards[n], delta, scores[n].slope, &g.query[query_row * d_qk], &g.key[key_row * d_qk], &g.value[key_row * d_v]);
+        if (p.bias) g.bias[query_row * size_t(p.seq_kv) + j] = double(gradient);
+    }
+    sink_gradient = -double(sink / sum * delta);
+}
+
+template <class Real>
+void finish(const Problem& p, Gradients& g, const std::vector<double>& terms) {
+    for (double term : terms) g.largest_term = std::max(g.largest_term, term);
+    if (std::is_same_v<Real, float>)
+        for (std::vector<double>* gradient : {&g.query, &g.key, &g.value})
+            for (double& x : *gradient) x = round_to(p.dtype, x);
+    if (!p.sink) return g.sink_terms.clear();
+    g.sink.resize(size_t(p.heads_q));
+    for (size_t n = 0; n < g.sink_terms.size(); ++n) g.sink[n / size_t(p.seq_q) % size_t(p.heads_q)] += g.sink_terms[n];
+}
 
 template <class Real>
 Gradients backward(const AttentionInputs& inputs, const OutputGradients& given, int threads) {
@@ -115,22 +151,68 @@ Gradients backward(const AttentionInputs& inputs, const OutputGradients& given, 
     g.key.resize(size_t(p.batch * p.heads_kv * p.seq_kv * p.head_dim));
     g.value.resize(size_t(p.batch * p.heads_kv * p.seq_kv * p.head_dim_v));
     if (p.bias) g.bias.resize(size_t(p.batch * p.heads_q * p.seq_q * p.seq_kv));
-    std::vector<double> sinks(size_t(p.batch * p.heads_q)), terms(size_t(p.batch * p.heads_kv));
+    g.sink_terms.resize(size_t(p.batch * p.heads_q * p.seq_q));
+    std::vector<double> terms(size_t(p.batch * p.heads_kv));
     int64_t group_size = p.heads_q / p.heads_kv;
     parallel_for(p.batch * p.heads_kv, threads, [&](int64_t n) {  // query heads that share a KV head add to the same rows
-        Backward<Real> one(inputs, given, g);
-        int64_t b = n / p.heads_kv, first = n % p.heads_kv * group_size;
-        for (int64_t h = first; h < first + group_size; ++h)
-            for (int64_t i = 0; i < p.seq_q; ++i) one.row(b, h, i, sinks[size_t(b * p.heads_q + h)]);
+        Backward<Real> one(inputs, given);
+        int64_t b = n / p.heads_kv, kv_head = n % p.heads_kv;
+        std::vector<KeyRow> keys;
+        for (int64_t j = 0; j < p.seq_kv; ++j) keys.push_back(one.key_row(b, kv_head, j));
+        for (int64_t h = kv_head * group_size; h < (kv_head + 1) * group_size; ++h)
+            for (int64_t i = 0; i < p.seq_q; ++i) add_query(one, inputs, keys, one.query_row(b, h, i), g, g.sink_terms[size_t((b * p.heads_q + h) * p.seq_q + i)]);
         terms[size_t(n)] = one.largest_term;
     });
-    for (double term : terms) g.largest_term = std::max(g.largest_term, term);
-    if (std::is_same_v<Real, float>)
-        for (std::vector<double>* gradient : {&g.query, &g.key, &g.value})
-            for (double& x : *gradient) x = round_to(p.dtype, x);
-    if (!p.sink) return g;
-    g.sink.resize(size_t(p.heads_q));
-    for (size_t n = 0; n < sinks.size(); ++n) g.sink[n % size_t(p.heads_q)] += sinks[n];
+    finish<Real>(p, g, terms);
+    return g;
+}
+
+template <class Real>
+Gradients gradient_rows(const AttentionInputs& inputs, const OutputGradients& given, const ForwardResults& results, std::span<const RowIndex> queries, std::span<const RowIndex> keys,
+                        int threads) {
+    constexpr Real infinity = std::numeric_limits<Real>::infinity();
+    const Problem& p = inputs.problem;
+    Gradients g;
+    auto d_qk = static_cast<size_t>(p.head_dim), d_v = static_cast<size_t>(p.head_dim_v);
+    g.query.resize(queries.size() * d_qk), g.key.resize(keys.size() * d_qk), g.value.resize(keys.size() * d_v);
+    g.sink_terms.resize(size_t(p.batch * p.heads_q * p.seq_q));
+    std::vector<double> terms(queries.size() + keys.size());
+    std::vector<Real> deltas(g.sink_terms.size()), log_sums(deltas.size());  // of every query
+    auto place = [&](const QueryRow& q) { return size_t((q.batch * p.heads_q + q.head) * p.seq_q + q.index); };
+    parallel_for(p.batch * p.heads_q, threads, [&](int64_t n) {
+        Backward<Real> one(inputs, given);
+        for (int64_t i = 0; i < p.seq_q; ++i) {
+            QueryRow q = one.query_row(n / p.heads_q, n % p.heads_q, i);
+            Real &lse = log_sums[place(q)], &delta = deltas[place(q)];
+            lse = Real(results.lse.at(q.batch, q.head, i, 0)), delta = -one.lse_gradient(q);
+            if (KeyRange visible = visible_keys(p, i); visible.end > visible.begin) delta += one.dot(q.out_gradient, load(results.out, q.batch, q.head, i, p.head_dim_v));
+            if (p.sink && lse != -infinity) g.sink_terms[place(q)] = -double(std::exp(Real(inputs.sink[q.head]) - lse) * delta);
+        }
+    });
+    auto add = [&](Backward<Real>& one, const QueryRow& q, const KeyRow& k, double* query, double* key, double* value) {
+        Score<Real> s = one.score(q, k);
+        if (Real lse = log_sums[place(q)]; s.value != -infinity && lse != -infinity)
+            one.add(q, k, one.rounded(std::exp(s.value - lse)), one.dot(q.out_gradient, k.value), deltas[place(q)], s.slope, query, key, value);
+    };
+    parallel_for(int64_t(queries.size()), threads, [&](int64_t n) {
+        Backward<Real> one(inputs, given);
+        QueryRow q = one.query_row(queries[size_t(n)].batch, queries[size_t(n)].head, queries[size_t(n)].query);
+        KeyRange visible = visible_keys(p, q.index);
+        for (int64_t j = visible.begin; j < visible.end; ++j) add(one, q, one.key_row(q.batch, q.head / (p.heads_q / p.heads_kv), j), &g.query[size_t(n) * d_qk], nullptr, nullptr);
+        terms[size_t(n)] = one.largest_term;
+    });
+    parallel_for(int64_t(keys.size()), threads, [&](int64_t n) {
+        Backward<Real> one(inputs, given);
+        auto [b, kv_head, j] = keys[size_t(n)];
+        KeyRow k = one.key_row(b, kv_head, j);
+        int64_t group = p.heads_q / p.heads_kv;
+        for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h)
+            for (int64_t i = 0; i < p.seq_q; ++i)
+                if (KeyRange visible = visible_keys(p, i); j >= visible.begin && j < visible.end)
+                    add(one, one.query_row(b, h, i), k, nullptr, &g.key[size_t(n) * d_qk], &g.value[size_t(n) * d_v]);
+        terms[queries.size() + size_t(n)] = one.largest_term;
+    });
+    finish<Real>(p, g, terms);
     return g;
 }
 
@@ -138,5 +220,14 @@ Gradients backward(const AttentionInputs& inputs, const OutputGradients& given, 
 
 Gradients reference_backward(const AttentionInputs& inputs, const OutputGradients& given, int threads) { return backward<double>(inputs, given, threads); }
 Gradients naive_backward(const AttentionInputs& inputs, const OutputGradients& given, int threads) { return backward<float>(inputs, given, threads); }
+
+Gradients reference_gradient_rows(const AttentionInputs& inputs, const OutputGradients& given, const ForwardResults& results, std::span<const RowIndex> queries,
+                                  std::span<const RowIndex> keys, int threads) {
+    return gradient_rows<double>(inputs, given, results, queries, keys, threads);
+}
+Gradients naive_gradient_rows(const AttentionInputs& inputs, const OutputGradients& given, const ForwardResults& results, std::span<const RowIndex> queries,
+                              std::span<const RowIndex> keys, int threads) {
+    return gradient_rows<float>(inputs, given, results, queries, keys, threads);
+}
 
 }  // namespace tilewright

@@ -9,7 +9,8 @@
 namespace tilewright {
 
 struct SuiteOptions {
-    KernelKind kernel = KernelKind::attention_forward;
+    Operation operation = Operation::forward;
+    bool materialized = false;  // forward: the standard baseline instead of tiled attention
     std::vector<Config> configs = {Config{}};  // the first with every element type, each of the others with one
     std::vector<DType> dtypes = {DType::fp32, DType::fp16, DType::bf16};
     std::string only;  // one case, "random", or one random problem, "random:17"; empty: everything

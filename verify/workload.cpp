@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 #include "verify/element.h"
 #include "verify/parallel.h"
@@ -77,6 +78,49 @@ void fill_normal(Workload& workload, const Tensor& tensor, uint64_t seed, uint64
     });
 }
 
+// Pages that are there: those in use, scattered, and some that nobody uses.
+int64_t pages_of(const Workload& w) { return w.problem.batch * w.table_stride + 3; }
+
+void deal_pages(Workload& w, const WorkloadOptions& options) {
+    const Problem& p = w.problem;
+    w.lengths = options.lengths.empty() ? kv_lengths(p) : options.lengths;
+    if (p.page_size == 0) return;
+    constexpr int32_t no_page = 0x7fffffff;
+    w.table_stride = (p.seq_kv + p.page_size - 1) / p.page_size;
+    w.block_table.assign(size_t(p.batch * w.table_stride), no_page);
+    std::vector<int32_t> pages(static_cast<size_t>(pages_of(w)));
+    for (size_t i = 0; i < pages.size(); ++i) pages[i] = int32_t(i);
+    for (size_t i = pages.size(); i > 1; --i) std::swap(pages[i - 1], pages[hash(options.seed, 8, i) % i]);
+    for (int64_t s = 0, next = 0; s < p.batch; ++s)
+        for (int64_t i = 0; i * p.page_size < w.lengths[size_t(s)]; ++i) w.block_table[size_t(s * w.table_stride + i)] = pages[size_t(next++)];
+}
+
+// As fill_normal() over the keys that there are: the same numbers in pages of any size.
+void fill_sequences(Workload& w, const Tensor& tensor, uint64_t seed, uint64_t stream, double spread) {
+    const Problem& p = w.problem;
+    int64_t columns = tensor.sizes[3];
+    for (int64_t s = 0; s < p.batch; ++s)
+        parallel_for(p.heads_kv, 0, [&](int64_t h) {
+            for (int64_t j = 0; j < w.lengths[size_t(s)]; ++j)
+                for (int64_t c = 0; c < columns; ++c) {
+                    auto [batch, row] = w.slot(s, j);
+                    w.set(tensor, batch, h, row, c, spread * normal(seed, stream, uint64_t(((s * p.heads_kv + h) * p.seq_kv + j) * columns + c)));
+                }
+        });
+}
+
+// Rows of one head of a sequence, one behind the other.
+std::vector<unsigned char> gather(const Workload& w, const Tensor& tensor, int64_t sequence, int64_t head) {
+    size_t bytes = size_t(tensor.sizes[3]) * size_of(tensor.dtype);
+    std::vector<unsigned char> rows(size_t(w.lengths[size_t(sequence)]) * bytes);
+    TensorView from = w.view(tensor);
+    for (size_t j = 0; j * bytes < rows.size(); ++j) {
+        auto [batch, row] = w.slot(sequence, int64_t(j));
+        std::memcpy(rows.data() + j * bytes, from.address(batch, head, row, 0), bytes);
+    }
+    return rows;
+}
+
 }  // namespace
 
 const char* name(Layout layout) {
@@ -102,12 +146,16 @@ Workload make_workload(const Problem& p, const WorkloadOptions& options) {
         Extent sizes{p.batch, heads, rows, columns};
         return add_tensor(w, p.dtype, sizes, strides_of(options.layout, sizes), first, output);
     };
-    if (options.layout == Layout::packed && p.seq_q == p.seq_kv && p.head_dim == p.head_dim_v) {
+    bool decode = p.operation == Operation::decode;
+    if (decode) deal_pages(w, options);
+    if (options.layout == Layout::packed && p.seq_q == p.seq_kv && p.head_dim == p.head_dim_v && !decode) {
         add_packed(w, p);
     } else {
         w.query = add(p.heads_q, p.seq_q, p.head_dim, false);
-        w.key = add(p.heads_kv, p.seq_kv, p.head_dim, false);
-        w.value = add(p.heads_kv, p.seq_kv, p.head_dim_v, false);
+        for (auto [tensor, columns] : {std::pair{&w.key, p.head_dim}, {&w.value, p.head_dim_v}}) {
+            Extent sizes{p.page_size > 0 ? pages_of(w) : p.batch, p.heads_kv, p.page_size > 0 ? p.page_size : p.seq_kv, columns};
+            *tensor = add_tensor(w, p.dtype, sizes, strides_of(options.layout, sizes), first, false);
+        }
     }
     bool backward = p.operation == Operation::backward;
     w.out = add(p.heads_q, p.seq_q, p.head_dim_v, !backward);
@@ -135,8 +183,10 @@ Workload make_workload(const Problem& p, const WorkloadOptions& options) {
     }
 
     fill_normal(w, w.query, options.seed, 1, options.spread);
-    fill_normal(w, w.key, options.seed, 2, options.spread);
-    fill_normal(w, w.value, options.seed, 3, 1);
+    for (auto [tensor, stream, spread] : {std::tuple{&w.key, 2, options.spread}, {&w.value, 3, 1.0}}) {
+        if (decode) fill_sequences(w, *tensor, options.seed, uint64_t(stream), spread);
+        else fill_normal(w, *tensor, options.seed, uint64_t(stream), spread);
+    }
     if (p.bias) {
         Tensor held = w.bias;
         for (size_t i = 0; i < 4; ++i)
@@ -185,6 +235,50 @@ void Workload::blank_outputs() {
         std::ranges::fill(buffers[size_t(tensor->buffer)].bytes, output_fill);
         fill(*tensor, std::numeric_limits<double>::quiet_NaN());
     }
+}
+
+const char* name_of(const Workload& w, const Tensor& tensor) {
+    struct Named {
+        const char* name;
+        Tensor Workload::*tensor;
+    };
+    constexpr Named all[] = {{"out", &Workload::out},
+                             {"lse", &Workload::lse},
+                             {"query", &Workload::query},
+                             {"key", &Workload::key},
+                             {"value", &Workload::value},
+                             {"bias", &Workload::bias},
+                             {"slope", &Workload::slope},
+                             {"sink", &Workload::sink},
+                             {"out_gradient", &Workload::out_gradient},
+                             {"lse_gradient", &Workload::lse_gradient},
+                             {"query_gradient", &Workload::query_gradient},
+                             {"key_gradient", &Workload::key_gradient},
+                             {"value_gradient", &Workload::value_gradient},
+                             {"sink_gradient", &Workload::sink_gradient}};
+    for (const Named& named : all)
+        if ((w.*named.tensor).buffer == tensor.buffer) return named.name;
+    return "?";
+}
+
+Workload::Slot Workload::slot(int64_t sequence, int64_t row) const {
+    if (problem.page_size == 0) return {sequence, row};
+    return {block_table[size_t(sequence * table_stride + row / problem.page_size)], row % problem.page_size};
+}
+
+SequenceInputs sequence_inputs(const Workload& w, int64_t sequence, int64_t head) {
+    int64_t kv_head = head / (w.problem.heads_q / w.problem.heads_kv);
+    SequenceInputs one{w.inputs(), gather(w, w.key, sequence, kv_head), gather(w, w.value, sequence, kv_head)};
+    AttentionInputs& in = one.inputs;
+    Problem& p = in.problem;
+    p.operation = Operation::forward, p.batch = p.heads_q = p.heads_kv = 1, p.seq_kv = w.lengths[size_t(sequence)];
+    p.page_size = 0, p.shortest_kv = -1, p.length_seed = 0;
+    in.key = {one.key.data(), w.key.dtype, {0, 0, p.head_dim, 1}}, in.value = {one.value.data(), w.value.dtype, {0, 0, p.head_dim_v, 1}};
+    for (TensorView* view : {&in.query, &in.bias})
+        if (view->data) view->data = static_cast<const unsigned char*>(view->address(sequence, head, 0, 0));
+    if (in.slope) in.slope += head;
+    if (in.sink) in.sink += head;
+    return one;
 }
 
 AttentionInputs Workload::inputs() const {

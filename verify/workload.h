@@ -30,6 +30,7 @@ struct WorkloadOptions {
     float softcap = 20;          // used where the problem asks for one
     double spread = 1;           // standard deviation of queries and keys; values have 1
     bool lse = true;             // false: no lse is asked for
+    std::vector<int32_t> lengths;  // decode: keys of each sequence; empty: kv_lengths() of the problem
     std::array<bool, 4> broadcast_bias{};  // dimensions [batch][head][row][column] of the bias with stride 0
 };
 
@@ -61,6 +62,18 @@ struct Workload {
     // Of backward problems, whose out and lse are inputs. As the tensors they are the gradients of; lse_gradient as lse.
     Tensor out_gradient, lse_gradient, query_gradient, key_gradient, value_gradient, sink_gradient;
 
+    // Of decode problems: keys of each sequence [batch], and if the problem has pages, which lie where: [batch][table_stride]. Key and value are then
+    // [page][heads_kv][page_size][...]. Slots without a key hold NaN, entries without a page a number that is none.
+    std::vector<int32_t> lengths, block_table;
+    int64_t table_stride = 0;
+    int splits = 0;  // that are asked for; 0: as many as the config says
+
+    // Where the key `row` of a sequence lies: the batch and the row of the tensors key and value.
+    struct Slot {
+        int64_t batch, row;
+    };
+    Slot slot(int64_t sequence, int64_t row) const;
+
     double get(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column) const;
     void set(const Tensor& tensor, int64_t batch, int64_t head, int64_t row, int64_t column, double number);
     void fill(const Tensor& tensor, double number);
@@ -76,6 +89,16 @@ struct Workload {
     // Every row of out and lse, in the order of all_rows().
     Answer outputs() const;
 };
+
+// "query", "out_gradient": which of the workload's tensors shares the tensor's buffer.
+const char* name_of(const Workload& workload, const Tensor& tensor);
+
+// One query head of one sequence of a decode workload, as a forward problem over its keys, which are copied.
+struct SequenceInputs {
+    AttentionInputs inputs;
+    std::vector<unsigned char> key, value;  // what `inputs` refers to
+};
+SequenceInputs sequence_inputs(const Workload& workload, int64_t sequence, int64_t head);
 
 // The problem must be valid; out and lse of a backward problem are left to the caller. The data depend on the seed and the logical position alone, not on the layout.
 Workload make_workload(const Problem& problem, const WorkloadOptions& options = {});

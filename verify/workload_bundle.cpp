@@ -26,32 +26,31 @@ double tolerance_of(const std::vector<double>& reference, const std::vector<doub
 
 Result<Bundle> make_bundle(Backend& backend, const Arch& arch, const PreparedCheck& prepared, const KernelSpec& spec, const KernelSource& source,
                            const CodeObject& object) {
+    if (prepared.workload.problem.operation != Operation::forward) return Status(StatusCode::unsupported, "a bundle is a launch of a forward, not of " + to_text(prepared.workload.problem));
     TILEWRIGHT_ASSIGN_OR_RETURN(std::string toolchain, backend.toolchain());
     TILEWRIGHT_ASSIGN_OR_RETURN(Resources resources, backend.inspect(object));
     BundleRecorder recorder(arch, toolchain, resources.shared_bytes);
     const Workload& workload = prepared.workload;
     TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(recorder, workload));
     TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, recorder.load(object, spec, source));
-    TILEWRIGHT_RETURN_IF_ERROR(recorder.launch(*kernel, on_device.parameters(), nullptr));
+    const kernel::ForwardParameters& parameters = forward_part(on_device.parameters());
+    TILEWRIGHT_RETURN_IF_ERROR(recorder.launch(*kernel, parameters, nullptr));
     Bundle bundle = *recorder.bundle();
 
-    auto expect = [&](const char* name, const Tensor& tensor, const void* address, const std::vector<double>& reference,
-                      const std::vector<double>& naive) -> Status {
-        TILEWRIGHT_ASSIGN_OR_RETURN(auto place, recorder.place(address));
+    for (const ExpectedRows& rows : prepared.expected) {
+        const Tensor& tensor = workload.*rows.tensor;
+        bool is_out = rows.tensor == &Workload::out;
+        TILEWRIGHT_ASSIGN_OR_RETURN(auto place, recorder.place(is_out ? parameters.out : parameters.lse));
         BundleExpected expected;
-        expected.name = name, expected.buffer = place.first, expected.offset = place.second;
+        expected.name = rows.name, expected.buffer = place.first, expected.offset = place.second;
         expected.element = tilewright::name(tensor.dtype);
         expected.strides = {tensor.strides[0], tensor.strides[1], tensor.strides[2]};
         expected.columns = tensor.sizes[3];
-        for (const RowIndex& row : prepared.rows) expected.rows.push_back({row.batch, row.head, row.query});
-        expected.values = reference;
-        expected.tolerance = tolerance_of(reference, naive);
+        for (const RowIndex& row : rows.rows) expected.rows.push_back({row.batch, row.head, row.query});
+        expected.values = rows.reference;
+        expected.tolerance = tolerance_of(rows.reference, rows.naive);
         bundle.expected.push_back(std::move(expected));
-        return {};
-    };
-    const kernel::ForwardParameters& p = on_device.parameters();
-    TILEWRIGHT_RETURN_IF_ERROR(expect("out", workload.out, p.out, prepared.reference.out, prepared.naive.out));
-    if (workload.lse.present()) TILEWRIGHT_RETURN_IF_ERROR(expect("lse", workload.lse, p.lse, prepared.reference.lse, prepared.naive.lse));
+    }
     return bundle;
 }
 

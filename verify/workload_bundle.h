@@ -7,7 +7,7 @@
 
 namespace tilewright {
 
-// What check() would launch and compare, for `object`, which was compiled for spec_for(prepared.workload, config).
+// What check() would launch and compare, for `object`, which was compiled for traits_of(prepared.workload).
 // invalid_argument: the problem has no query.
 Result<Bundle> make_bundle(Backend& backend, const Arch& arch, const PreparedCheck& prepared, const KernelSpec& spec, const KernelSource& source,
                            const CodeObject& object);

@@ -104,6 +104,8 @@ struct BackwardTensors {
     OutputTensor value_gradient;          // as value, likewise
     float* sink_gradient = nullptr;       // [heads_q], if the problem has sinks; summed over batch and queries
     void* workspace = nullptr;            // of the device, backward_workspace_bytes(), 16-byte aligned; not shared by concurrent calls
+    int64_t workspace_bytes = 0;
+    bool deterministic = false;           // gradients are bitwise repeatable; a faster way that is not may be taken otherwise
 };
 
 struct AttentionOptions {
@@ -153,17 +155,17 @@ public:
     // only that page's rows are then left out.
     Status append(const Problem& problem, const AppendTensors& tensors, void* stream = nullptr);
 
-    // Gradients of `problem`, whose operation is `backward` (docs/numerics.md says exactly which), bitwise repeatable. Rows that see
+    // Gradients of `problem`, whose operation is `backward` (docs/numerics.md says exactly which). Rows that see
     // nothing contribute zero. unsupported: the problem has a bias, or the device no backward for it (docs/numerics.md). Otherwise as forward().
     Status backward(const Problem& problem, const BackwardTensors& tensors, void* stream = nullptr);
 
     // Bytes of workspace that backward() needs for this problem: at most proportional to batch * heads_q * seq_q * head_dim.
-    Result<int64_t> backward_workspace_bytes(const Problem& problem) const;
+    Result<int64_t> backward_workspace_bytes(const Problem& problem, bool deterministic = false) const;
 
-    // Compiles and loads what forward() or backward() will need for dense, aligned tensors of this problem.
+    // Compiles and loads what forward(), backward() or decode() will need for dense, aligned tensors of this problem.
     Status prepare(const Problem& problem);
 
-    // The config that forward() takes for this problem, and how it was found.
+    // The config that a call of this problem takes, and how it was found.
     LookupResult lookup(const Problem& problem) const;
     const TuningDatabase& database() const;
 

@@ -12,6 +12,8 @@ namespace tilewright {
 
 enum class Operation : int { forward = 1, backward = 2, decode = 3 };  // stored in databases: frozen
 
+const char* name(Operation operation);                                    // "forward", "backward", "decode"
+
 // Where the causal diagonal or window is anchored when seq_q != seq_kv.
 enum class Alignment : int { bottom_right = 1, top_left = 2 };  // frozen
 
@@ -62,8 +64,8 @@ Result<Problem> parse_problem(std::string_view text);
 std::vector<int32_t> kv_lengths(const Problem& problem);
 // Query-key pairs that the mask lets through, per head, of a sequence of seq_kv keys.
 int64_t visible_pairs(const Problem& problem);
-// Floating-point operations of both products over the visible pairs of all sequences, the field's convention:
-// 2 * pairs * (d + dv) per head.
+// Floating-point operations of the products over the visible pairs of all sequences, the field's convention: 2 * pairs * (d + dv) per
+// head, of a backward 2 * pairs * (3 d + 2 dv), whatever is computed again.
 double useful_flops(const Problem& problem);
 
 }  // namespace tilewright

@@ -32,6 +32,8 @@ TEST(VerifyCommand, BadUsageIsExitCode2AndSaysWhatWouldBeRight) {
         {{"--kernel", "attention_sideways"}, "unknown kernel 'attention_sideways': expected attention_forward"},
         {{"--device", "abacus:0"}, "abacus"},
         {{"--problem", "forward:sq-5"}, "seq_q is -5"},
+        {{"--operation", "sideways"}, "unknown operation 'sideways': expected forward, backward, decode or all"},
+        {{"--operation", "decode", "--case", "scale_zero"}, "no case 'scale_zero'; there are lengths, "},
         {{"--problem", "forward:sq5", "--all"}, "leave out --all"},
     };
     for (const auto& c : cases) {
@@ -47,6 +49,18 @@ TEST(VerifyCommand, OneCaseEndsWithItsCounts) {
     EXPECT_TRUE(result.output.ends_with("\n1 passed, 0 failed\n")) << result.output;
 }
 
+TEST(VerifyCommand, ChecksEveryOperation) {
+    ProcessResult result = verify({"--case", "empty_sequences", "--dtype", "fp32"});
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    EXPECT_TRUE(result.output.ends_with("\n3 passed, 0 failed\n")) << result.output;
+    for (const char* problem : {"backward:hq2,hkv1,sq70,d32,fp32,causal,sink", "decode:b3,hq4,hkv2,sq2,skv=loguniform(4,200),d32,fp32,causal,page16,seed3"}) {
+        result = verify({"--problem", problem, "--json"});
+        ASSERT_EQ(result.exit_code, 0) << result.error;
+        json report = json::parse(result.output, nullptr, false);
+        EXPECT_EQ(report["passed"], 1) << result.output;
+    }
+}
+
 TEST(VerifyCommand, OneProblemReportsItsErrorsAsJson) {
     ProcessResult result = verify({"--problem", "forward:hq2,sq70,d64,fp32,causal", "--json"});
     ASSERT_EQ(result.exit_code, 0) << result.error;
@@ -54,7 +68,7 @@ TEST(VerifyCommand, OneProblemReportsItsErrorsAsJson) {
     ASSERT_TRUE(report.is_object()) << result.output;
     EXPECT_EQ(report["passed"], 1);
     EXPECT_EQ(report["failed"], 0);
-    EXPECT_EQ(report["results"][0]["rows"], 140);
+    EXPECT_EQ(report["results"][0]["rows"], 2 * 140);  // of out and of lse
     EXPECT_LE(report["results"][0]["out"]["max_error"], report["results"][0]["out"]["bound"]);
 }
 

@@ -46,7 +46,7 @@ protected:
         tensors.query_gradient = to(query_gradient, p.heads_q, p.seq_q, p.head_dim), tensors.key_gradient = to(key_gradient, p.heads_kv, p.seq_kv, p.head_dim);
         tensors.value_gradient = to(value_gradient, p.heads_kv, p.seq_kv, p.head_dim_v);
         tensors.sink_gradient = p.sink ? sink_gradient.data() : nullptr;
-        tensors.workspace = workspace.data();
+        tensors.workspace = workspace.data(), tensors.workspace_bytes = static_cast<int64_t>(workspace.size());
     }
     void forward() {
         Problem p = problem;
@@ -111,7 +111,10 @@ TEST_F(BackwardCall, EqualsDifferencesOfTheForwardCall) {
 TEST_F(BackwardCall, NamesWhatIsWrong) {
     make("sq5,skv5,d8,fp32,sink");
     tensors.workspace = nullptr;
-    EXPECT_EQ(error(), "workspace is null; it must hold 1024 bytes");
+    EXPECT_EQ(error(), "the workspace has 0 bytes; it must have 1024");
+    make("sq5,skv5,d8,fp32,sink");
+    tensors.workspace_bytes = 1023;
+    EXPECT_EQ(error(), "the workspace has 1023 bytes; it must have 1024");
     make("sq5,skv5,d8,fp32,sink");
     tensors.forward.lse = nullptr;
     EXPECT_EQ(error(), "lse is null; the backward needs that of the forward");
@@ -136,7 +139,7 @@ TEST_F(BackwardCall, RefusesAForwardProblemAndABias) {
     tensors.forward.bias = {query.data(), 0, 0, 0, 1};
     Status status = attention().backward(problem, tensors);
     EXPECT_EQ(status.code(), StatusCode::unsupported);
-    EXPECT_EQ(status.message(), "the backward of a bias is not supported: backward:b1,hq1,hkv1,sq5,skv5,d8,fp32,bias");
+    EXPECT_EQ(status.message(), "the problem has a bias; the backward of a bias is not supported");
 }
 
 }  // namespace

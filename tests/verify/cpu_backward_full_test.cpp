@@ -24,7 +24,7 @@ protected:
         return *parsed;
     }
     static void expect_right(Workload& w, const Config& config = {}, int runs = 1) {
-        Result<BackwardReport> report = check_backward(device(), kernels(), w, config, runs);
+        Result<CheckReport> report = check_backward(device(), kernels(), w, config, runs);
         ASSERT_TRUE(report.ok()) << to_text(w.problem) << ": " << report.status().message();
         EXPECT_TRUE(report->passed) << to_text(w.problem) << ": " << report->failure;
     }
@@ -92,7 +92,7 @@ TEST_F(CpuBackward, GivesTheSameBitsInTwoPassesOverKeys) {
     ASSERT_EQ(plan[1].kind, KernelKind::attention_backward_keys);
     plan[1].kind = KernelKind::attention_backward_keys_alone;
     plan.push_back({KernelKind::attention_backward_values_alone, plan[1].config});
-    Result<BackwardReport> report = check_backward(device(), kernels(), apart, plan);
+    Result<CheckReport> report = check_backward(device(), kernels(), apart, plan);
     ASSERT_TRUE(report.ok()) << report.status().message();
     EXPECT_TRUE(report->passed) << report->failure;
     EXPECT_EQ(gradients(together), gradients(apart));
@@ -150,7 +150,7 @@ TEST_F(CpuBackward, GivesTheSameBitsTwentyTimes) {
 
 TEST_F(CpuBackward, RefusesABiasInOneSentence) {
     Workload w = make_backward_workload(problem("sq5,skv5,d8,fp32,bias"));
-    Result<BackwardReport> report = check_backward(device(), kernels(), w, Config());
+    Result<CheckReport> report = check_backward(device(), kernels(), w, Config());
     EXPECT_EQ(report.status().code(), StatusCode::unsupported);
     EXPECT_EQ(report.status().message(), "the problem has a bias; the backward of a bias is not supported");
 }

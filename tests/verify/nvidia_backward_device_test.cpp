@@ -30,7 +30,7 @@ protected:
         return *parsed;
     }
     static void expect_right(Workload& w, int runs = 1) {
-        Result<BackwardReport> report = check_backward(*device(), kernels(), w, default_backward_config(w.problem, device()->info().arch, true), runs);
+        Result<CheckReport> report = check_backward(*device(), kernels(), w, default_backward_config(w.problem, device()->info().arch, true), runs);
         ASSERT_TRUE(report.ok()) << to_text(w.problem) << ": " << report.status().message();
         EXPECT_TRUE(report->passed) << to_text(w.problem) << ": " << report->failure;
     }

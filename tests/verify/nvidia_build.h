@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "backends/nvidia/nvidia_backend.h"
+#include "verify/device_workload.h"
 
 namespace tilewright::test {
 
@@ -12,6 +13,12 @@ inline std::optional<Arch> nvidia_arch() {
     auto devices = nvidia_backend().devices();
     if (!devices.ok() || devices->empty()) return std::nullopt;
     return (*devices)[0].arch;
+}
+
+// The kernel of a forward workload.
+inline KernelSpec spec_of(const Workload& workload, const Config& config) {
+    CallTraits traits = traits_of(workload);
+    return {KernelKind::attention_forward, workload.problem, config, traits.aligned, traits.rescaled};
 }
 
 struct Built {

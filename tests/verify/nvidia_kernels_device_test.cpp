@@ -75,7 +75,7 @@ TEST_P(NvidiaKernels, IsRight) {
     options.runs = 3;
     auto prepared = prepare_check(*problem, options);
     ASSERT_TRUE(prepared.ok()) << prepared.status().message();
-    KernelSpec spec = spec_for(prepared->workload, *parse_config(c.config));
+    KernelSpec spec = test::spec_of(prepared->workload, *parse_config(c.config));
     auto built = test::build(spec, *arch);
     ASSERT_TRUE(built.ok()) << built.status().message();
     auto resources = nvidia_backend().inspect(built->object);
@@ -85,7 +85,7 @@ TEST_P(NvidiaKernels, IsRight) {
     ASSERT_TRUE(device.ok()) << device.status().message();
     auto kernel = (*device)->load(built->object, spec, built->source);
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-    auto report = check(**device, **kernel, *prepared);
+    auto report = check(**device, {{{spec}, 0, false, {}, {}}, {kernel->get()}}, *prepared);
     ASSERT_TRUE(report.ok()) << report.status().message();
     EXPECT_TRUE(report->passed) << report->failure;
 }

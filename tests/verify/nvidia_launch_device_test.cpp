@@ -52,7 +52,7 @@ protected:
         TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, parse_problem(text));
         TILEWRIGHT_ASSIGN_OR_RETURN(PreparedCheck prepared, prepare_check(problem, options));
         TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(*device_, prepared.workload));
-        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, test::build_and_load(*device_, spec_for(prepared.workload, persistent)));
+        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, test::build_and_load(*device_, test::spec_of(prepared.workload, persistent)));
         return Ready{std::move(prepared), std::move(on_device), std::move(kernel)};
     }
     nvidia::Stream new_stream() {
@@ -67,7 +67,7 @@ protected:
         auto trespass = r.on_device.download(r.prepared.workload);
         ASSERT_TRUE(trespass.ok()) << trespass.status().message();
         EXPECT_EQ(*trespass, "");
-        CheckReport report = compare_outputs(r.prepared.workload, r.prepared);
+        CheckReport report = compare_outputs(r.prepared.workload, r.prepared.expected);
         EXPECT_TRUE(report.passed) << report.failure;
     }
 
@@ -85,7 +85,7 @@ TEST_F(NvidiaLaunch, TwoThreadsOnTwoStreamsGetRightResults) {
     for (Ready* r : {&*first, &*second})
         threads.emplace_back([&, r] {
             nvidia::Stream stream = new_stream();
-            for (int i = 0; i < 50; ++i) EXPECT_TRUE(device_->launch(*r->kernel, r->on_device.parameters(), stream).ok());
+            for (int i = 0; i < 50; ++i) EXPECT_TRUE(device_->launch(*r->kernel, forward_part(r->on_device.parameters()), stream).ok());
             EXPECT_TRUE(nvidia::in_context(*driver_, context_, [&] { return driver_->synchronize_stream(stream); }).ok());
             destroy(stream);
         });
@@ -99,7 +99,7 @@ TEST_F(NvidiaLaunch, OneKernelRunsOnManyStreamsAtOnce) {
     ASSERT_TRUE(r.ok()) << r.status().message();
     std::vector<nvidia::Stream> streams;
     for (int i = 0; i < 8; ++i) streams.push_back(new_stream());
-    for (int i = 0; i < 80; ++i) ASSERT_TRUE(device_->launch(*r->kernel, r->on_device.parameters(), streams[i % 8]).ok());
+    for (int i = 0; i < 80; ++i) ASSERT_TRUE(device_->launch(*r->kernel, forward_part(r->on_device.parameters()), streams[i % 8]).ok());
     ASSERT_TRUE(device_->synchronize().ok());
     expect_right(*r);
     for (nvidia::Stream stream : streams) destroy(stream);
@@ -113,8 +113,8 @@ TEST_F(NvidiaLaunch, ACapturedGraphReplaysRightResults) {
         Graph graph = nullptr;
         GraphExec exec = nullptr;
         EXPECT_EQ(calls_.begin(stream, 0), 0);  // the strictest mode
-        TILEWRIGHT_RETURN_IF_ERROR(device_->launch(*first->kernel, first->on_device.parameters(), stream));
-        TILEWRIGHT_RETURN_IF_ERROR(device_->launch(*second->kernel, second->on_device.parameters(), stream));
+        TILEWRIGHT_RETURN_IF_ERROR(device_->launch(*first->kernel, forward_part(first->on_device.parameters()), stream));
+        TILEWRIGHT_RETURN_IF_ERROR(device_->launch(*second->kernel, forward_part(second->on_device.parameters()), stream));
         EXPECT_EQ(calls_.end(stream, &graph), 0);
         EXPECT_EQ(calls_.instantiate(&exec, graph, 0), 0);
         for (int i = 0; i < 3; ++i) {
@@ -122,7 +122,7 @@ TEST_F(NvidiaLaunch, ACapturedGraphReplaysRightResults) {
             TILEWRIGHT_RETURN_IF_ERROR(second->on_device.reset_outputs(second->prepared.workload));
             for (int j = 0; j < 10; ++j) EXPECT_EQ(calls_.launch(exec, stream), 0);
             // Launches outside the graph run beside it.
-            TILEWRIGHT_RETURN_IF_ERROR(device_->launch(*first->kernel, first->on_device.parameters(), other));
+            TILEWRIGHT_RETURN_IF_ERROR(device_->launch(*first->kernel, forward_part(first->on_device.parameters()), other));
             TILEWRIGHT_RETURN_IF_ERROR(driver_->synchronize());
             expect_right(*first), expect_right(*second);
         }
@@ -140,7 +140,7 @@ TEST_F(NvidiaLaunch, ACallersOwnContextStaysCurrent) {
     {
         auto r = ready("forward:b1,hq4,sq200,skv300,d64", 6);
         ASSERT_TRUE(r.ok()) << r.status().message();
-        EXPECT_TRUE(device_->launch(*r->kernel, r->on_device.parameters(), nullptr).ok());
+        EXPECT_TRUE(device_->launch(*r->kernel, forward_part(r->on_device.parameters()), nullptr).ok());
         EXPECT_TRUE(device_->synchronize().ok());
         expect_right(*r);
     }
@@ -171,9 +171,9 @@ TEST_F(NvidiaLaunch, ACachedLaunchCostsTheHostLessThanFiveMicroseconds) {
     kernel::Sm90Arguments nothing_to_do{};
     void* argument = &nothing_to_do;
     double bare = median_us([&] { return driver_->launch(loaded.function, 1u, 1u, 1u, loaded.threads, 1u, 1u, loaded.shared_bytes, nvidia::Stream(), &argument, (void**)nullptr); });
-    double on_default = median_us([&] { return device_->launch(*r->kernel, r->on_device.parameters(), nullptr); });
+    double on_default = median_us([&] { return device_->launch(*r->kernel, forward_part(r->on_device.parameters()), nullptr); });
     nvidia::Stream stream = new_stream();
-    double on_stream = median_us([&] { return device_->launch(*r->kernel, r->on_device.parameters(), stream); });
+    double on_stream = median_us([&] { return device_->launch(*r->kernel, forward_part(r->on_device.parameters()), stream); });
     destroy(stream);
     std::cout << "microseconds of host time: " << on_default << " on the default stream, " << on_stream << " on another, of which the driver's launch takes " << bare << "\n";
     EXPECT_LT(on_default, 5);

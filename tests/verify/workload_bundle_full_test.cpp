@@ -46,7 +46,8 @@ protected:
         CheckOptions options;
         options.max_rows = 20, options.workload.layout = layout;
         Made made{{}, *prepare_check(*parse_problem(problem), options), {}, {}};
-        KernelSpec spec = spec_for(made.prepared.workload, small_config(arch));
+        CallTraits traits = traits_of(made.prepared.workload);
+        KernelSpec spec{KernelKind::attention_forward, made.prepared.workload.problem, small_config(arch), traits.aligned, traits.rescaled};
         auto source = generate(spec, arch);
         EXPECT_TRUE(source.ok()) << source.status().message();
         made.source = *source;

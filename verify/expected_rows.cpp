@@ -1,0 +1,100 @@
+// The right answer for a workload, operation by operation.
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "verify/check.h"
+#include "verify/reference_backward.h"
+
+namespace tilewright {
+namespace {
+
+// Multiplications of a backward above which only some rows of the gradients are computed.
+constexpr double most_products = 3e9;
+
+std::vector<ExpectedRows> of_answers(const Workload& w, std::vector<RowIndex> rows, Answer reference, Answer naive) {
+    std::vector<ExpectedRows> expected{{"out", &Workload::out, rows, std::move(reference.out), std::move(naive.out)}};
+    if (w.lse.present()) expected.push_back({"lse", &Workload::lse, std::move(rows), std::move(reference.lse), std::move(naive.lse)});
+    return expected;
+}
+
+std::vector<RowIndex> some_rows(const Problem& problem, const CheckOptions& options) {
+    return options.max_rows > 0 ? sample_rows(problem, options.max_rows, options.workload.seed) : all_rows(problem);
+}
+
+std::vector<ExpectedRows> forward_rows(const Workload& w, const CheckOptions& options) {
+    std::vector<RowIndex> rows = some_rows(w.problem, options);
+    Answer reference = reference_forward(w.inputs(), rows, options.threads), naive = naive_forward(w.inputs(), rows, options.threads);
+    return of_answers(w, std::move(rows), std::move(reference), std::move(naive));
+}
+
+// Each sequence and query head is a forward problem of its own, over as many keys as the sequence has.
+std::vector<ExpectedRows> decode_rows(const Workload& w, const CheckOptions& options) {
+    std::vector<RowIndex> rows = some_rows(w.problem, options);
+    std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> of_head;
+    for (size_t i = 0; i < rows.size(); ++i) of_head[{rows[i].batch, rows[i].head}].push_back(i);
+    auto columns = static_cast<size_t>(w.problem.head_dim_v);
+    Answer all[2] = {{std::vector<double>(rows.size() * columns), std::vector<double>(rows.size())}, {}};
+    all[1] = all[0];
+    for (const auto& [of, indices] : of_head) {
+        SequenceInputs one = sequence_inputs(w, of.first, of.second);
+        std::vector<RowIndex> queries;
+        for (size_t i : indices) queries.push_back({0, 0, rows[i].query});
+        Answer part[2] = {reference_forward(one.inputs, queries, options.threads), naive_forward(one.inputs, queries, options.threads)};
+        for (size_t n = 0; n < indices.size(); ++n)
+            for (int a = 0; a < 2; ++a) {
+                all[a].lse[indices[n]] = part[a].lse[n];
+                std::memcpy(&all[a].out[indices[n] * columns], &part[a].out[n * columns], columns * sizeof(double));
+            }
+    }
+    return of_answers(w, std::move(rows), std::move(all[0]), std::move(all[1]));
+}
+
+// As many rows of a tensor as are wanted, over all of its heads: those of a problem with these sizes.
+std::vector<RowIndex> rows_of(const Tensor& tensor, const Problem& problem, const CheckOptions& options, bool all) {
+    Problem p = problem;
+    p.heads_q = tensor.sizes[1], p.heads_kv = tensor.sizes[1], p.seq_q = tensor.sizes[2];
+    return all ? all_rows(p) : some_rows(p, options);
+}
+
+// A sink's gradient is a single number whose naive error may cancel by luck. Its terms' errors do not: twice the root of their squares' sum.
+std::vector<double> naive_sinks(const Problem& p, const Gradients& reference, const Gradients& naive) {
+    std::vector<double> squares(size_t(p.heads_q)), sinks = reference.sink;
+    for (size_t n = 0; n < reference.sink_terms.size(); ++n) {
+        double error = naive.sink_terms[n] - reference.sink_terms[n];
+        squares[n / size_t(p.seq_q) % size_t(p.heads_q)] += error * error;
+    }
+    for (size_t h = 0; h < sinks.size(); ++h) sinks[h] += 2 * std::sqrt(squares[h]);
+    return sinks;
+}
+
+std::vector<ExpectedRows> backward_rows(const Workload& w, const CheckOptions& options) {
+    const Problem& p = w.problem;
+    double products = double(p.batch * p.heads_q) * double(visible_pairs(p)) * double(3 * p.head_dim + 2 * p.head_dim_v);
+    bool all = products <= most_products;
+    std::vector<RowIndex> queries = rows_of(w.query, p, options, all), keys = rows_of(w.key, p, options, all);
+    OutputGradients given{w.view(w.out_gradient), w.view(w.lse_gradient)};
+    ForwardResults results{w.view(w.out), w.view(w.lse)};
+    Gradients reference = all ? reference_backward(w.inputs(), given, options.threads) : reference_gradient_rows(w.inputs(), given, results, queries, keys, options.threads);
+    Gradients naive = all ? naive_backward(w.inputs(), given, options.threads) : naive_gradient_rows(w.inputs(), given, results, queries, keys, options.threads);
+    std::vector<ExpectedRows> expected{{"query_gradient", &Workload::query_gradient, queries, reference.query, naive.query, reference.largest_term},
+                                       {"key_gradient", &Workload::key_gradient, keys, reference.key, naive.key, reference.largest_term},
+                                       {"value_gradient", &Workload::value_gradient, keys, reference.value, naive.value}};
+    if (!p.sink) return expected;
+    expected.push_back({"sink_gradient", &Workload::sink_gradient, {}, reference.sink, naive_sinks(p, reference, naive)});
+    for (int64_t h = 0; h < p.heads_q; ++h) expected.back().rows.push_back({0, h, 0});
+    return expected;
+}
+
+}  // namespace
+
+std::vector<ExpectedRows> expected_rows(const Workload& w, const CheckOptions& options) {
+    switch (w.problem.operation) {
+        case Operation::forward: return forward_rows(w, options);
+        case Operation::backward: return backward_rows(w, options);
+        case Operation::decode: return decode_rows(w, options);
+    }
+    return {};
+}
+
+}  // namespace tilewright
