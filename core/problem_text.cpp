@@ -169,7 +169,7 @@ private:
 
 const char* name(Operation operation) {
     for (const OperationName& known : operations)
-        if (known.operation == operation) return known.text;
+        if (known.operation == operation) return known.text.data();  // a literal: ends with 0
     return "unknown";
 }
 

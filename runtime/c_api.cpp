@@ -1,4 +1,6 @@
 // The C interface over the C++ one: checks what C cannot, translates, keeps the last error of each thread.
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "tilewright/attention.h"
@@ -24,17 +26,25 @@ Status is_null(const char* what) { return invalid_argument(std::string(what) + "
 
 // Sizes that this version knows. Smaller: fields that an older caller did not have are missing and cannot be guessed.
 template <class Struct>
-Status check_struct(const char* what, const Struct* given) {
+Status check_struct(const char* what, const Struct* given, size_t least = sizeof(Struct)) {
     if (!given) return is_null(what);
-    if (given->struct_size < sizeof(Struct))
-        return invalid_argument(std::string(what) + ".struct_size is " + std::to_string(given->struct_size) + "; this library needs at least " +
-                                std::to_string(sizeof(Struct)));
+    if (given->struct_size < least)
+        return invalid_argument(std::string(what) + ".struct_size is " + std::to_string(given->struct_size) + "; this library needs at least " + std::to_string(least));
     return {};
 }
 
-Result<Problem> problem_of(const tilewright_problem* given) {
-    TILEWRIGHT_RETURN_IF_ERROR(check_struct("problem", given));
+// Callers of the first version end before `operation`.
+constexpr size_t first_problem_size = offsetof(tilewright_problem, operation);
+
+Result<Problem> problem_of(const tilewright_problem* caller) {
+    TILEWRIGHT_RETURN_IF_ERROR(check_struct("problem", caller, first_problem_size));
+    tilewright_problem complete = TILEWRIGHT_INIT_PROBLEM, *given = &complete;
+    std::memcpy(given, caller, std::min<size_t>(caller->struct_size, sizeof complete));
     Problem p;
+    if (given->operation < TILEWRIGHT_FORWARD || given->operation > TILEWRIGHT_DECODE)
+        return invalid_argument("operation is " + std::to_string(given->operation) + "; it must be from 1 to 3");
+    p.operation = static_cast<Operation>(given->operation);
+    p.page_size = given->page_size, p.shortest_kv = given->shortest_kv, p.length_seed = given->length_seed;
     if (given->dtype < TILEWRIGHT_FP32 || given->dtype > TILEWRIGHT_BF16)
         return invalid_argument("dtype is " + std::to_string(given->dtype) + "; it must be from 1 to 3");
     if (given->alignment < TILEWRIGHT_BOTTOM_RIGHT || given->alignment > TILEWRIGHT_TOP_LEFT)
@@ -74,6 +84,45 @@ Status forward_packed(tilewright_context* context, const tilewright_problem* giv
     TILEWRIGHT_RETURN_IF_ERROR(check_struct("sequences", s));
     static_assert(static_cast<int>(IndexType::int32) == TILEWRIGHT_INT32 && static_cast<int>(IndexType::int64) == TILEWRIGHT_INT64);
     return context->attention.forward_packed(problem, tensors, {s->query_starts, s->key_starts, static_cast<IndexType>(s->index_type), s->query_rows, s->key_rows}, stream);
+}
+
+Status backward(tilewright_context* context, const tilewright_problem* given, const tilewright_backward_tensors* t, void* stream) {
+    if (!context) return is_null("context");
+    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
+    TILEWRIGHT_RETURN_IF_ERROR(check_struct("tensors", t));
+    BackwardTensors tensors;
+    TILEWRIGHT_ASSIGN_OR_RETURN(tensors.forward, tensors_of(t->forward));
+    tensors.out_gradient = input_of(t->out_gradient), tensors.lse_gradient = t->lse_gradient;
+    tensors.query_gradient = output_of(t->query_gradient), tensors.key_gradient = output_of(t->key_gradient), tensors.value_gradient = output_of(t->value_gradient);
+    tensors.sink_gradient = t->sink_gradient;
+    tensors.workspace = t->workspace, tensors.workspace_bytes = t->workspace_bytes, tensors.deterministic = t->deterministic != 0;
+    return context->attention.backward(problem, tensors, stream);
+}
+
+Status decode(tilewright_context* context, const tilewright_problem* given, const tilewright_decode_tensors* t, void* stream) {
+    if (!context) return is_null("context");
+    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
+    TILEWRIGHT_RETURN_IF_ERROR(check_struct("tensors", t));
+    DecodeTensors tensors;
+    tensors.query = input_of(t->query), tensors.key = input_of(t->key), tensors.value = input_of(t->value), tensors.out = output_of(t->out);
+    tensors.lse = t->lse, tensors.lengths = t->lengths, tensors.block_table = t->block_table;
+    tensors.table_stride = t->table_stride, tensors.page_size = t->page_size, tensors.pages = t->pages;
+    tensors.bias = input_of(t->bias), tensors.alibi_slope = t->alibi_slope, tensors.sink = t->sink, tensors.softcap = t->softcap;
+    if (t->scale) tensors.scale = *t->scale;
+    tensors.workspace = t->workspace, tensors.workspace_bytes = t->workspace_bytes, tensors.splits = t->splits;
+    return context->attention.decode(problem, tensors, stream);
+}
+
+// Of the operation that the problem names, or of a certain one.
+Status workspace_bytes(tilewright_context* context, const tilewright_problem* given, Operation operation, bool deterministic, int splits, int64_t* bytes) {
+    if (!context || !bytes) return is_null(context ? "bytes" : "context");
+    *bytes = 0;
+    Result<int64_t> needed = 0;
+    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
+    if (operation == Operation::backward) needed = context->attention.backward_workspace_bytes(problem, deterministic);
+    if (operation == Operation::decode) needed = context->attention.decode_workspace_bytes(problem, splits);
+    if (needed.ok()) *bytes = *needed;
+    return needed.status();
 }
 
 Status lookup(tilewright_context* context, const tilewright_problem* given, tilewright_config* config) {
@@ -116,27 +165,16 @@ void tilewright_close(tilewright_context* context) { delete context; }
 
 tilewright_status tilewright_parse_problem(const char* text, tilewright_problem* problem) {
     if (!text) return report(is_null("text"));
-    if (Status status = check_struct("problem", problem); !status.ok()) return report(status);
+    if (Status status = check_struct("problem", problem, first_problem_size); !status.ok()) return report(status);
     Result<Problem> parsed = parse_problem(text);
     if (!parsed.ok()) return report(parsed.status());
     const Problem& p = *parsed;
-    if (p.operation != Operation::forward) return report({StatusCode::unsupported, "the C interface computes forward problems, not " + to_text(p)});
-    *problem = {sizeof(tilewright_problem),
-                p.batch,
-                p.heads_q,
-                p.heads_kv,
-                p.seq_q,
-                p.seq_kv,
-                p.head_dim,
-                p.head_dim_v,
-                static_cast<int32_t>(p.dtype),
-                static_cast<int32_t>(p.alignment),
-                p.window_left,
-                p.window_right,
-                p.softcap,
-                p.bias,
-                p.alibi,
-                p.sink};
+    size_t size = std::min<size_t>(problem->struct_size, sizeof *problem);
+    if (size < sizeof *problem && p.operation != Operation::forward)
+        return report({StatusCode::unsupported, "problem.struct_size is " + std::to_string(problem->struct_size) + ", which has no place for the operation of " + to_text(p)});
+    tilewright_problem complete = {size,          p.batch,       p.heads_q, p.heads_kv, p.seq_q,  p.seq_kv, p.head_dim, p.head_dim_v, static_cast<int32_t>(p.dtype), static_cast<int32_t>(p.alignment),
+                                   p.window_left, p.window_right, p.softcap, p.bias,     p.alibi, p.sink,   static_cast<int32_t>(p.operation), 0, p.page_size, p.shortest_kv, p.length_seed};
+    std::memcpy(problem, &complete, size);
     return TILEWRIGHT_OK;
 }
 
@@ -155,10 +193,25 @@ tilewright_status tilewright_forward_packed(tilewright_context* context, const t
     return report(forward_packed(context, problem, tensors, sequences, stream));
 }
 
+tilewright_status tilewright_backward(tilewright_context* context, const tilewright_problem* problem, const tilewright_backward_tensors* tensors, void* stream) {
+    return report(backward(context, problem, tensors, stream));
+}
+
+tilewright_status tilewright_decode(tilewright_context* context, const tilewright_problem* problem, const tilewright_decode_tensors* tensors, void* stream) {
+    return report(decode(context, problem, tensors, stream));
+}
+
 tilewright_status tilewright_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t* bytes) {
-    if (!context || !bytes) return report(is_null(context ? "bytes" : "context"));
-    *bytes = 0;
-    return report(problem_of(problem).status());
+    Result<Problem> p = problem_of(problem);
+    return report(p.ok() ? workspace_bytes(context, problem, p->operation, false, 0, bytes) : p.status());
+}
+
+tilewright_status tilewright_backward_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int32_t deterministic, int64_t* bytes) {
+    return report(workspace_bytes(context, problem, Operation::backward, deterministic != 0, 0, bytes));
+}
+
+tilewright_status tilewright_decode_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int32_t splits, int64_t* bytes) {
+    return report(workspace_bytes(context, problem, Operation::decode, false, splits, bytes));
 }
 
 tilewright_status tilewright_lookup(tilewright_context* context, const tilewright_problem* problem, tilewright_config* config) {

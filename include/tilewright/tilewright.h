@@ -2,7 +2,7 @@
  *
  * Conventions. Every function that can fail returns a tilewright_status and leaves one sentence in tilewright_last_error(),
  * which belongs to the calling thread. Structures that cross the boundary begin with struct_size: set it with the
- * TILEWRIGHT_INIT_* macros, so that a newer library knows what an older caller left out. Sizes and strides are in elements,
+ * TILEWRIGHT_INIT_* macros, so that a newer library knows what an older caller left out: that has the macros' values. Sizes and strides are in elements,
  * strides of any value, 0 included; the last dimension has stride 1. The exact mathematics is in docs/numerics.md.
  */
 #ifndef TILEWRIGHT_TILEWRIGHT_H
@@ -46,7 +46,9 @@ typedef enum tilewright_provenance {
     TILEWRIGHT_HEURISTIC = 5
 } tilewright_provenance;
 
-/* Forward attention: query [batch][heads_q][seq_q][head_dim], key [batch][heads_kv][seq_kv][head_dim],
+typedef enum tilewright_operation { TILEWRIGHT_FORWARD = 1, TILEWRIGHT_BACKWARD = 2, TILEWRIGHT_DECODE = 3 } tilewright_operation;
+
+/* Attention: query [batch][heads_q][seq_q][head_dim], key [batch][heads_kv][seq_kv][head_dim],
  * value [batch][heads_kv][seq_kv][head_dim_v], out [batch][heads_q][seq_q][head_dim_v]. */
 typedef struct tilewright_problem {
     uint64_t struct_size;
@@ -55,6 +57,10 @@ typedef struct tilewright_problem {
     int32_t alignment; /* tilewright_alignment: of the causal diagonal or window when seq_q != seq_kv */
     int64_t window_left, window_right; /* aligned query i sees keys i - left .. i + right; -1: unbounded; causal: -1, 0 */
     int32_t softcap, bias, alibi, sink; /* 1: the problem has one */
+    int32_t operation;                  /* tilewright_operation; forward where an older caller's struct_size ends before it */
+    int32_t reserved;                   /* 0 */
+    /* Decoding: hints for the choice of a config. Keys of a page, 0: none; sequences have from shortest_kv keys (-1: all have seq_kv) to seq_kv. */
+    int64_t page_size, shortest_kv, length_seed;
 } tilewright_problem;
 
 typedef struct tilewright_tensor {
@@ -87,6 +93,42 @@ typedef struct tilewright_packed_sequences {
     int32_t index_type;       /* tilewright_index_type: of the starts */
 } tilewright_packed_sequences;
 
+/* Gradients of a loss with respect to query, key, value and sinks, from those with respect to out and lse. */
+typedef struct tilewright_backward_tensors {
+    uint64_t struct_size;
+    const tilewright_forward_tensors* forward; /* the call that is differentiated; out and lse hold its results and are only read */
+    tilewright_tensor out_gradient;            /* as out; may have stride 0 in any dimension but the last */
+    const float* lse_gradient;                 /* as lse; null: zero */
+    tilewright_tensor query_gradient, key_gradient, value_gradient; /* as query, key, value; written; may not overlap anything else */
+    float* sink_gradient;                      /* [heads_q], if the problem has sinks */
+    void* workspace;                           /* device memory, 16-byte aligned; not shared by concurrent calls */
+    int64_t workspace_bytes;                   /* at least tilewright_backward_workspace_bytes() */
+    int32_t deterministic;                     /* 1: gradients are bitwise repeatable */
+    int32_t reserved;                          /* 0 */
+} tilewright_backward_tensors;
+
+/* Few queries and many keys of each sequence, whose number may differ. All pointers but `scale` are the device's. */
+typedef struct tilewright_decode_tensors {
+    uint64_t struct_size;
+    tilewright_tensor query;
+    tilewright_tensor key, value; /* [batch][heads_kv][seq_kv][...], or in pages [page][heads_kv][page_size][...] with batch_stride from page to page */
+    tilewright_tensor out;
+    float* lse;                   /* [batch][heads_q][seq_q], contiguous; null: not wanted */
+    const int32_t* lengths;       /* keys of each sequence, [batch], from 0 to seq_kv; null: all have seq_kv */
+    const int32_t* block_table;   /* pages of each sequence, [batch][table_stride]; null: no pages */
+    int64_t table_stride;
+    int64_t page_size;            /* a power of two from 16 on, if there is a block table */
+    int64_t pages;                /* of the cache, if known, else 0 */
+    tilewright_tensor bias;
+    const float* alibi_slope;
+    const float* sink;
+    const float* scale;
+    float softcap;
+    int32_t splits;               /* units that the keys are cut into; 0: as many as the device likes */
+    void* workspace;              /* device memory, 16-byte aligned, zeros before its first use; not shared by concurrent calls */
+    int64_t workspace_bytes;      /* at least tilewright_decode_workspace_bytes() */
+} tilewright_decode_tensors;
+
 typedef struct tilewright_options {
     uint64_t struct_size;
     const char* device;   /* "cpu:0", "nvidia:0", "amd:0"; null: "cpu:0" */
@@ -103,9 +145,11 @@ typedef struct tilewright_config {
     char json[512];     /* the whole config, canonical JSON */
 } tilewright_config;
 
-#define TILEWRIGHT_INIT_PROBLEM {sizeof(tilewright_problem), 1, 1, 1, 1, 1, 64, 64, TILEWRIGHT_BF16, TILEWRIGHT_BOTTOM_RIGHT, -1, -1, 0, 0, 0, 0}
+#define TILEWRIGHT_INIT_PROBLEM {sizeof(tilewright_problem), 1, 1, 1, 1, 1, 64, 64, TILEWRIGHT_BF16, TILEWRIGHT_BOTTOM_RIGHT, -1, -1, 0, 0, 0, 0, TILEWRIGHT_FORWARD, 0, 0, -1, 0}
 #define TILEWRIGHT_INIT_FORWARD_TENSORS {sizeof(tilewright_forward_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_PACKED_SEQUENCES {sizeof(tilewright_packed_sequences), 0, 0, 0, 0, TILEWRIGHT_INT32}
+#define TILEWRIGHT_INIT_BACKWARD_TENSORS {sizeof(tilewright_backward_tensors), 0, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0}
+#define TILEWRIGHT_INIT_DECODE_TENSORS {sizeof(tilewright_decode_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_OPTIONS {sizeof(tilewright_options), 0, 0, 0}
 #define TILEWRIGHT_INIT_CONFIG {sizeof(tilewright_config), 0, 0, 0, 0, 0, 0, 0, {0}}
 
@@ -121,19 +165,26 @@ TILEWRIGHT_API const char* tilewright_last_error(void);
 TILEWRIGHT_API tilewright_status tilewright_open(const tilewright_options* options, tilewright_context** context);
 TILEWRIGHT_API void tilewright_close(tilewright_context* context);
 
-/* The compact problem text, e.g. "forward:b4,hq32,hkv8,sq4096,d128,bf16,causal". */
+/* The compact problem text, e.g. "forward:b4,hq32,hkv8,sq4096,d128,bf16,causal". Unsupported: the caller's problem has no place for what the text says. */
 TILEWRIGHT_API tilewright_status tilewright_parse_problem(const char* text, tilewright_problem* problem);
 
-/* Ok exactly if tilewright_forward would accept the problem: same checks, kernel compiled and loaded, nothing launched. */
+/* Ok exactly if the call of the problem's operation would accept it with dense, aligned tensors: same checks, kernels compiled and loaded, nothing launched. */
 TILEWRIGHT_API tilewright_status tilewright_prepare(tilewright_context* context, const tilewright_problem* problem);
 /* Launches; asynchronous on GPUs. `stream` is the vendor's handle; null: the default one. */
 TILEWRIGHT_API tilewright_status tilewright_forward(tilewright_context* context, const tilewright_problem* problem, const tilewright_forward_tensors* tensors, void* stream);
 /* The same for packed sequences, each computed as if it were alone; unsupported: a bias. On GPUs starts count as the nearest row that there is. */
 TILEWRIGHT_API tilewright_status tilewright_forward_packed(tilewright_context* context, const tilewright_problem* problem, const tilewright_forward_tensors* tensors,
                                                            const tilewright_packed_sequences* sequences, void* stream);
-/* Bytes of device memory that the caller must provide beside the tensors: none, so far. */
+/* Gradients of a backward problem. Rows that see nothing contribute zero. */
+TILEWRIGHT_API tilewright_status tilewright_backward(tilewright_context* context, const tilewright_problem* problem, const tilewright_backward_tensors* tensors, void* stream);
+/* out and lse of a decode problem. Lengths and tables are read by the device at the time of the launch. */
+TILEWRIGHT_API tilewright_status tilewright_decode(tilewright_context* context, const tilewright_problem* problem, const tilewright_decode_tensors* tensors, void* stream);
+/* Bytes of device memory that the caller must provide beside the tensors, as the problem's operation is called with its defaults; 0: none. */
 TILEWRIGHT_API tilewright_status tilewright_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t* bytes);
-/* The config that tilewright_forward takes. Nanoseconds when warm: no lock, no allocation but for the JSON text. */
+/* The same for `deterministic` and `splits` as the tensors will have them. */
+TILEWRIGHT_API tilewright_status tilewright_backward_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int32_t deterministic, int64_t* bytes);
+TILEWRIGHT_API tilewright_status tilewright_decode_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int32_t splits, int64_t* bytes);
+/* The config that the call of the problem's operation takes. Nanoseconds when warm: no lock, no allocation but for the JSON text. */
 TILEWRIGHT_API tilewright_status tilewright_lookup(tilewright_context* context, const tilewright_problem* problem, tilewright_config* config);
 TILEWRIGHT_API tilewright_status tilewright_synchronize(tilewright_context* context);
 
