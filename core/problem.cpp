@@ -9,7 +9,7 @@ namespace tilewright {
 namespace {
 
 constexpr int64_t largest_sequence = int64_t{1} << 29;  // sums of three positions stay below 2^31 in the kernels
-constexpr int64_t largest_heads = 65536, largest_batch = int64_t{1} << 24, largest_head_dim = 256;
+constexpr int64_t largest_heads = 65536, largest_batch = int64_t{1} << 24, largest_head_dim = 576;  // GPUs take less
 constexpr int64_t smallest_page = 16, largest_page = int64_t{1} << 24, largest_seed = (int64_t{1} << 32) - 1;
 
 struct Range {

@@ -217,13 +217,16 @@ bool takes_sm90_backward(const Problem& problem, const Arch& arch, bool aligned)
 }
 
 Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch) {
+    if (spec.kind == KernelKind::append) return plain_text(spec, "arch/nvidia_append.h", "NvidiaAppend<Config>", kernel::append_threads);
+    constexpr int64_t largest_head_dim = 256;
+    for (int64_t dim : {spec.problem.head_dim, spec.problem.head_dim_v})
+        if (dim > largest_head_dim) return refuse("head_dim", dim, "NVIDIA's kernels take head dimensions up to " + std::to_string(largest_head_dim));
     if (spec.kind == KernelKind::attention_decode) {
         if (arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned)) return sm90_decode_text(spec, arch);
         if (spec.config.persistent) return refuse("persistent", 1, "a block decodes one unit: it must be 0");
         return sm80_text(spec, arch);
     }
     if (is_backward(spec.kind)) return backward_text(spec, arch);
-    if (spec.kind == KernelKind::append) return plain_text(spec, "arch/nvidia_append.h", "NvidiaAppend<Config>", kernel::append_threads);
     if (spec.kind != KernelKind::attention_forward) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no NVIDIA kernel");
     bool maps = arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned);
     return maps ? sm90_text(spec, arch) : sm80_text(spec, arch);

@@ -30,7 +30,7 @@ TEST(ProblemText, NamesWhatIsWrong) {
     EXPECT_NE(message("forward:sq99999999999999999999").find("sq99999999999999999999"), std::string::npos);
     EXPECT_NE(message("forward:sq-5").find("seq_q is -5"), std::string::npos);
     EXPECT_NE(message("forward:hq6,hkv4").find("heads_q is 6"), std::string::npos);
-    EXPECT_NE(message("forward:d257").find("257; it must be from 1 to 256"), std::string::npos);
+    EXPECT_NE(message("forward:d577").find("577; it must be from 1 to 576"), std::string::npos);
     EXPECT_NE(message("sideways:b1").find("'sideways'"), std::string::npos);
     EXPECT_NE(message("forward:window3").find("'window3'"), std::string::npos);
     EXPECT_NE(message("decode:skv100,page48").find("page_size is 48; it must be a power of two"), std::string::npos);

@@ -100,8 +100,8 @@ TEST_F(AttentionCall, NamesWhatIsWrongAndTheLimit) {
     EXPECT_THAT(error(p, t), HasSubstr("softcap is 0"));
     p.softcap = false, p.heads_q = 3, p.heads_kv = 2;
     EXPECT_THAT(error(p, t), HasSubstr("heads_q is 3"));
-    p.heads_q = p.heads_kv = 1, p.head_dim = 300;
-    EXPECT_THAT(error(p, t), HasSubstr("head_dim is 300"));
+    p.heads_q = p.heads_kv = 1, p.head_dim = 600;
+    EXPECT_THAT(error(p, t), HasSubstr("head_dim is 600"));
 }
 
 TEST_F(AttentionCall, IsSafeFromSeveralThreads) {

@@ -71,6 +71,29 @@ TEST_F(Decode, HidesTheNewestKeyFromTheQueriesBeforeItWhateverItHolds) {
     for (int64_t i = 0; i < 8; ++i) EXPECT_EQ(std::isfinite(call.get(call.out, i * 64)), i % 2 == 0) << i;
 }
 
+// Latent attention: one KV head that all query heads share, whose values are the first columns of its keys.
+TEST_F(Decode, TakesLatentHeadsWhoseKeysHoldTheirValues) {
+    for (int64_t page : {0, 64}) {
+        DecodeCall call("decode:hq16,hkv1,sq2,skv300,d576,dv512,bf16,causal", {300, 0, 77}, page);
+        for (size_t s = 0; s < call.lengths.size(); ++s)
+            for (int64_t row = 0; row < call.lengths[s]; ++row)
+                for (int64_t c = 0; c < 512; ++c)
+                    call.set(call.value, call.place(static_cast<int64_t>(s), 0, row, 512) + c,
+                             static_cast<float>(call.get(call.key, call.place(static_cast<int64_t>(s), 0, row, 576) + c)));
+        DecodeTensors t = call.tensors();
+        t.value = t.key;
+        for (int splits : {1, 5}) {
+            std::fill(call.out.begin(), call.out.end(), 0xff);
+            const int64_t bytes = *attention().decode_workspace_bytes(call.problem, splits);
+            std::vector<double> space(static_cast<size_t>(bytes) / 8 + 2);
+            t.workspace = space.data(), t.workspace_bytes = bytes, t.splits = splits;
+            Status status = attention().decode(call.problem, t);
+            ASSERT_TRUE(status.ok()) << status.message();
+            call.expect_right("latent, page " + std::to_string(page));
+        }
+    }
+}
+
 TEST_F(Decode, GivesTheSameBitsOnEveryRun) {
     DecodeCall call("decode:hq8,hkv2,sq1,skv20000,d64,fp32", {20000, 0, 5, 3333}, 16);
     for (int splits : {1, 64}) {  // long enough that it is not always the same part that is done last
