@@ -192,6 +192,49 @@ TEST_F(AmdLaunch, HandsOverTheParametersAndOneBlockATile) {
     EXPECT_EQ(seen.seq_kv, 200);
 }
 
+TEST_F(AmdLaunch, PackedDecodingAndAppendingKernelsGetTheirOwnParametersAndBlocks) {
+    auto seen = [&](auto parameters) {
+        memcpy(&parameters, state_->launches.at(0).arguments.data(), sizeof parameters);
+        return parameters;
+    };
+    auto load_kind = [&](KernelKind kind, const char* problem, size_t bytes) {
+        state_->argument_bytes = bytes;
+        spec_.kind = kind, spec_.problem = *parse_problem(problem), spec_.config.workers = 4;
+        spec_.packed = kind == KernelKind::attention_forward, spec_.paged = !spec_.packed;
+        auto source = generate(spec_, *find_arch("gfx942"));
+        ASSERT_TRUE(source.ok()) << source.status().message();
+        auto kernel = device_->load(compile_for_test(*source, "gfx942"), spec_, *source);
+        ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+        kernel_ = *std::move(kernel);
+        state_->launches.clear();
+    };
+    load_kind(KernelKind::attention_forward, "forward:hq4,hkv2,d64,bf16,causal", sizeof(kernel::PackedParameters));
+    kernel::PackedParameters packed{};
+    packed.forward = parameters(), packed.forward.batch = 1, packed.sequences = 5, packed.top_left = 1;
+    ASSERT_TRUE(device_->launch(*kernel_, packed, nullptr).ok());
+    packed.sequences = 0;
+    ASSERT_TRUE(device_->launch(*kernel_, packed, nullptr).ok());
+    ASSERT_EQ(state_->launches.size(), 1u);
+    EXPECT_THAT(state_->launches[0].grid, ElementsAre(24, 1, 1));  // 4 heads, 100 / 64 + 5 slots
+    EXPECT_EQ(seen(packed).top_left, 1);
+
+    load_kind(KernelKind::attention_decode, "decode:hq8,hkv2,sq1,skv500,d64,bf16,page16", sizeof(kernel::DecodeParameters));
+    kernel::DecodeParameters decode{};
+    decode.forward = parameters(), decode.forward.heads_q = 8, decode.forward.seq_q = 1, decode.units = 7, decode.table_stride = 33;
+    ASSERT_TRUE(device_->launch(*kernel_, decode, nullptr).ok());
+    ASSERT_EQ(state_->launches.size(), 1u);
+    EXPECT_THAT(state_->launches[0].grid, ElementsAre(14, 1, 1));  // 2 lines
+    EXPECT_EQ(seen(decode).table_stride, 33);
+
+    load_kind(KernelKind::append, "decode:hkv2,hq2,d64,bf16,page16,skv500", sizeof(kernel::AppendParameters));
+    kernel::AppendParameters append{};
+    append.batch = 3, append.heads_kv = 2, append.rows = 17, append.capacity = 500;
+    ASSERT_TRUE(device_->launch(*kernel_, append, nullptr).ok());
+    ASSERT_EQ(state_->launches.size(), 1u);
+    EXPECT_THAT(state_->launches[0].grid, ElementsAre(12, 1, 1));  // two runs of rows
+    EXPECT_EQ(seen(append).capacity, 500);
+}
+
 TEST_F(AmdLaunch, AnEmptyProblemLaunchesNothing) {
     ASSERT_TRUE(load().ok());
     kernel::ForwardParameters given = parameters();

@@ -18,6 +18,10 @@ std::vector<PackedKernel> cdna_packed_kernels() {
     };
 }
 
+std::vector<AppendKernel> append_kernels() {
+    return {append_kernel<Spec{}>(), append_kernel<Spec{.head_dim = 37, .head_dim_v = 21, .aligned = false, .paged = true}>(), append_kernel<Spec{.head_dim = 8, .head_dim_v = 72, .paged = true}>()};
+}
+
 std::vector<DecodeKernel> cdna_decode_kernels() {
     return {
         decode_kernel<Cdna, Spec{.head_dim = 32, .head_dim_v = 32, .block_q = 32, .block_kv = 32, .workers = 2, .packs_heads = true}>("decode:hq8,hkv2,sq1,skv300,d32,bf16"),

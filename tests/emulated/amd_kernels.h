@@ -1,6 +1,8 @@
 // Makes emulated kernels of AMD's arch headers.
 #pragma once
 #include "amd_builtins.h"
+#include "kernels/append.h"
+#include "kernels/arch/amd_append.h"
 #include "kernels/arch/amd_decode.h"
 #include "kernels/attention_decode.h"
 #include "kernels/attention_forward.h"
@@ -63,6 +65,24 @@ DecodeKernel decode_kernel(const char* problem) {
 std::vector<DecodeKernel> cdna_decode_kernels();
 std::vector<DecodeKernel> rdna3_decode_kernels();
 std::vector<DecodeKernel> rdna4_decode_kernels();
+
+// Appending to a cache, of 16-bit elements: which head dims, and whether it lies in pages.
+struct AppendKernel {
+    int head_dim, head_dim_v;
+    bool paged;
+    void (*run)(const kernel::AppendParameters& parameters);
+};
+template <Spec s>
+void run_append(const kernel::AppendParameters& parameters) {
+    using Arch = kernel::AmdAppend<ConfigOf<kernel::bf16, s>>;
+    for (int i = 0; i < kernel::append_blocks(parameters); ++i)
+        run_block(i, Arch::threads, 64, Order::lockstep, [&] { kernel::append<Arch>({parameters}, nullptr); });
+}
+template <Spec s>
+AppendKernel append_kernel() {
+    return {s.head_dim, s.head_dim_v, s.paged, run_append<s>};
+}
+std::vector<AppendKernel> append_kernels();
 
 // One list a family.
 std::vector<EmulatedKernel> cdna_kernels();

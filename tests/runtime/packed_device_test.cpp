@@ -62,11 +62,12 @@ private:
 void expect_right(PackedCall call, int poisoned = -1) {
     const std::string what = to_text(call.problem) + (call.wide ? " int64" : " int32");
     OnDevice device(*gpu(), call);
-    for (int run = 0; run < 2; ++run) {
-        Status status = device.run();
-        ASSERT_TRUE(status.ok()) << what << ": " << status.message();
-        call.expect_right(what, poisoned);
-    }
+    Status status = device.run();
+    ASSERT_TRUE(status.ok()) << what << ": " << status.message();
+    call.expect_right(what, poisoned);
+    const std::vector<unsigned char> out = call.out;
+    ASSERT_TRUE(device.run().ok());
+    EXPECT_EQ(call.out, out) << what << ": another run gives other bits";
 }
 
 // By the copy engine (aligned bf16 on sm_90a), by warps (odd head dims), and float.
@@ -77,9 +78,9 @@ TEST(PackedOnDevice, IsRightForManyRandomLengthsUnderEveryMask) {
     if (!gpu()) GTEST_SKIP() << "no NVIDIA device";
     std::mt19937 random(5);
     for (const char* text : problems)
-        for (unsigned seed = 1; seed <= 6; ++seed) {
+        for (unsigned seed = 1; seed <= 4; ++seed) {
             const size_t sequences = 1 + random() % 9;
-            expect_right(PackedCall(text, random_lengths(random, sequences, 300), random_lengths(random, sequences, 400), seed));
+            expect_right(PackedCall(text, random_lengths(random, sequences, 200), random_lengths(random, sequences, 300), seed));
         }
 }
 
