@@ -113,6 +113,17 @@ Status decode(tilewright_context* context, const tilewright_problem* given, cons
     return context->attention.decode(problem, tensors, stream);
 }
 
+Status append(tilewright_context* context, const tilewright_problem* given, const tilewright_append_tensors* t, void* stream) {
+    if (!context) return is_null("context");
+    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
+    TILEWRIGHT_RETURN_IF_ERROR(check_struct("tensors", t));
+    AppendTensors tensors;
+    tensors.key = input_of(t->key), tensors.value = input_of(t->value), tensors.key_cache = output_of(t->key_cache), tensors.value_cache = output_of(t->value_cache);
+    tensors.rows = t->rows, tensors.lengths = t->lengths, tensors.counts = t->counts, tensors.status = t->status;
+    tensors.block_table = t->block_table, tensors.table_stride = t->table_stride, tensors.page_size = t->page_size, tensors.pages = t->pages;
+    return context->attention.append(problem, tensors, stream);
+}
+
 // Of the operation that the problem names, or of a certain one.
 Status workspace_bytes(tilewright_context* context, const tilewright_problem* given, Operation operation, bool deterministic, int splits, int64_t* bytes) {
     if (!context || !bytes) return is_null(context ? "bytes" : "context");
@@ -199,6 +210,10 @@ tilewright_status tilewright_backward(tilewright_context* context, const tilewri
 
 tilewright_status tilewright_decode(tilewright_context* context, const tilewright_problem* problem, const tilewright_decode_tensors* tensors, void* stream) {
     return report(decode(context, problem, tensors, stream));
+}
+
+tilewright_status tilewright_append(tilewright_context* context, const tilewright_problem* problem, const tilewright_append_tensors* tensors, void* stream) {
+    return report(append(context, problem, tensors, stream));
 }
 
 tilewright_status tilewright_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t* bytes) {

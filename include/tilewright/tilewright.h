@@ -129,6 +129,20 @@ typedef struct tilewright_decode_tensors {
     int64_t workspace_bytes;      /* at least tilewright_decode_workspace_bytes() */
 } tilewright_decode_tensors;
 
+/* New keys and values for a decode problem's cache: query is not needed. */
+typedef struct tilewright_append_tensors {
+    uint64_t struct_size;
+    tilewright_tensor key, value;             /* new rows, [batch][heads_kv][rows][head_dim or head_dim_v] */
+    tilewright_tensor key_cache, value_cache; /* written; as tilewright_decode_tensors' key and value */
+    int64_t rows;                             /* that key and value have of each sequence */
+    const int32_t* lengths;                   /* keys that each sequence has so far, [batch]: its new ones come behind them */
+    const int32_t* counts;                    /* new rows of each sequence, [batch], from 0 to rows; null: all have `rows` */
+    const int32_t* block_table;
+    int64_t table_stride, page_size;
+    int64_t pages;                            /* of the cache, if there is a block table */
+    uint32_t* status;                         /* a word of the device, 0xffffffff before: becomes the least number of a sequence without place; may be null */
+} tilewright_append_tensors;
+
 typedef struct tilewright_options {
     uint64_t struct_size;
     const char* device;   /* "cpu:0", "nvidia:0", "amd:0"; null: "cpu:0" */
@@ -150,6 +164,7 @@ typedef struct tilewright_config {
 #define TILEWRIGHT_INIT_PACKED_SEQUENCES {sizeof(tilewright_packed_sequences), 0, 0, 0, 0, TILEWRIGHT_INT32}
 #define TILEWRIGHT_INIT_BACKWARD_TENSORS {sizeof(tilewright_backward_tensors), 0, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_DECODE_TENSORS {sizeof(tilewright_decode_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, 0, 0}
+#define TILEWRIGHT_INIT_APPEND_TENSORS {sizeof(tilewright_append_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 1, 0, 0, 0, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_OPTIONS {sizeof(tilewright_options), 0, 0, 0}
 #define TILEWRIGHT_INIT_CONFIG {sizeof(tilewright_config), 0, 0, 0, 0, 0, 0, 0, {0}}
 
@@ -179,6 +194,9 @@ TILEWRIGHT_API tilewright_status tilewright_forward_packed(tilewright_context* c
 TILEWRIGHT_API tilewright_status tilewright_backward(tilewright_context* context, const tilewright_problem* problem, const tilewright_backward_tensors* tensors, void* stream);
 /* out and lse of a decode problem. Lengths and tables are read by the device at the time of the launch. */
 TILEWRIGHT_API tilewright_status tilewright_decode(tilewright_context* context, const tilewright_problem* problem, const tilewright_decode_tensors* tensors, void* stream);
+/* Writes new keys and values behind the last ones of each sequence, never outside the cache: a sequence that has no place is an error on the CPU,
+ * and nothing is written; on a GPU nothing of it is written, and `status` names it. */
+TILEWRIGHT_API tilewright_status tilewright_append(tilewright_context* context, const tilewright_problem* problem, const tilewright_append_tensors* tensors, void* stream);
 /* Bytes of device memory that the caller must provide beside the tensors, as the problem's operation is called with its defaults; 0: none. */
 TILEWRIGHT_API tilewright_status tilewright_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t* bytes);
 /* The same for `deterministic` and `splits` as the tensors will have them. */

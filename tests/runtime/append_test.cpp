@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tilewright/tilewright.h"
+
 namespace tilewright {
 namespace {
 
@@ -54,6 +56,29 @@ TEST(Append, NamesTheSequenceThatHasNoPlaceAndWritesNothing) {
     EXPECT_THAT(message(pages), HasSubstr("sequence 1 has 15 keys and 2 new ones; the cache has place for 16"));
     AppendCall rows(text, {3}, {}, 101, 0);
     EXPECT_THAT(message(rows), HasSubstr("rows is 101"));
+}
+
+TEST(Append, IsTheSameFromC) {
+    AppendCall call("decode:hkv2,hq2,sq1,skv100,d16,fp32", {0, 60, 99}, {}, 1, 16);
+    const std::vector<unsigned char> keys = call.keys_after(), values = call.values_after();
+    tilewright_context* context = nullptr;
+    ASSERT_EQ(tilewright_open(nullptr, &context), TILEWRIGHT_OK) << tilewright_last_error();
+    tilewright_problem problem = TILEWRIGHT_INIT_PROBLEM;
+    ASSERT_EQ(tilewright_parse_problem(to_text(call.problem).c_str(), &problem), TILEWRIGHT_OK);
+    const AppendTensors t = call.tensors();
+    auto c_tensor = [](const auto& of) { return tilewright_tensor{of.data, of.batch_stride, of.head_stride, of.row_stride, of.column_stride}; };
+    tilewright_append_tensors tensors = TILEWRIGHT_INIT_APPEND_TENSORS;
+    tensors.key = c_tensor(t.key), tensors.value = c_tensor(t.value), tensors.key_cache = c_tensor(t.key_cache), tensors.value_cache = c_tensor(t.value_cache);
+    tensors.rows = t.rows, tensors.lengths = t.lengths, tensors.block_table = t.block_table, tensors.table_stride = t.table_stride;
+    tensors.page_size = t.page_size, tensors.pages = t.pages, tensors.status = t.status;
+    EXPECT_EQ(tilewright_append(context, &problem, &tensors, nullptr), TILEWRIGHT_OK) << tilewright_last_error();
+    EXPECT_EQ(call.key_cache, keys);
+    EXPECT_EQ(call.value_cache, values);
+    call.lengths[1] = 100;
+    EXPECT_EQ(tilewright_append(context, &problem, &tensors, nullptr), TILEWRIGHT_INVALID_ARGUMENT);
+    EXPECT_THAT(tilewright_last_error(), HasSubstr("sequence 1 has 100 keys"));
+    EXPECT_EQ(tilewright_append(context, &problem, nullptr, nullptr), TILEWRIGHT_INVALID_ARGUMENT);
+    tilewright_close(context);
 }
 
 TEST(Append, WhatWasAppendedIsWhatDecodeSees) {
