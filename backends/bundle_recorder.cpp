@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstring>
 
+#include "backends/decode_plan.h"
 #include "backends/launch.h"
 #include "kernels/arch/sm90_arguments.h"
 
 namespace tilewright {
 namespace {
 
+using kernel::DecodeParameters;
 using kernel::ForwardParameters;
 
 struct Member {
@@ -18,8 +20,9 @@ struct Member {
     size_t offset, size;
     const char* kind;
 };
-#define TILEWRIGHT_MEMBER(member, kind) \
-    Member { #member, offsetof(ForwardParameters, member), sizeof(ForwardParameters::member), kind }
+#define TILEWRIGHT_MEMBER_OF(Struct, member, kind) \
+    Member { #member, offsetof(Struct, member), sizeof(Struct::member), kind }
+#define TILEWRIGHT_MEMBER(member, kind) TILEWRIGHT_MEMBER_OF(ForwardParameters, member, kind)
 #define TILEWRIGHT_STRIDES(member)                                                                                           \
     Member{#member ".batch", offsetof(ForwardParameters, member) + offsetof(kernel::Strides, batch), 8, "int64"},            \
         Member{#member ".head", offsetof(ForwardParameters, member) + offsetof(kernel::Strides, head), 8, "int64"}, Member { \
@@ -42,27 +45,49 @@ constexpr Member members[] = {
     TILEWRIGHT_MEMBER(scores, "pointer"),      TILEWRIGHT_MEMBER(phase, "int32"),
     TILEWRIGHT_MEMBER(tiles_dealt, "pointer"),
 };
+#define TILEWRIGHT_DECODE(member, kind) TILEWRIGHT_MEMBER_OF(DecodeParameters, member, kind)
+constexpr Member decode_members[] = {  // behind those of its ForwardParameters
+    TILEWRIGHT_DECODE(lengths, "pointer"),  TILEWRIGHT_DECODE(block_table, "pointer"), TILEWRIGHT_DECODE(table_stride, "int64"),
+    TILEWRIGHT_DECODE(page_shift, "int32"), TILEWRIGHT_DECODE(pages, "int32"),         TILEWRIGHT_DECODE(top_left, "int32"),
+    TILEWRIGHT_DECODE(units, "int32"),      TILEWRIGHT_DECODE(partial_out, "pointer"), TILEWRIGHT_DECODE(partial_state, "pointer"),
+    TILEWRIGHT_DECODE(arrived, "pointer"),
+};
+static_assert(offsetof(DecodeParameters, forward) == 0);
+#undef TILEWRIGHT_DECODE
 #undef TILEWRIGHT_MEMBER
+#undef TILEWRIGHT_MEMBER_OF
 #undef TILEWRIGHT_STRIDES
 
 // A member that is missing above leaves a gap of more than padding.
-constexpr bool members_cover_all() {
-    size_t end = 0;
-    for (const Member& member : members) {
+template <size_t count>
+constexpr bool cover_all(const Member (&list)[count], size_t begin, size_t size, size_t alignment) {
+    size_t end = begin;
+    for (const Member& member : list) {
         if (member.offset < end || member.offset - end >= member.size) return false;
         end = member.offset + member.size;
     }
-    return sizeof(ForwardParameters) - end < alignof(ForwardParameters);
+    return size - end < alignment;
 }
-static_assert(members_cover_all(), "list every member of ForwardParameters here, in order");
+static_assert(cover_all(members, 0, sizeof(ForwardParameters), alignof(ForwardParameters)), "list every member of ForwardParameters here, in order");
+static_assert(cover_all(decode_members, sizeof(ForwardParameters), sizeof(DecodeParameters), alignof(DecodeParameters)), "list every member of DecodeParameters here, in order");
 
-const void* pointer_at(const ForwardParameters& parameters, const Member& member) {
+std::vector<Member> members_of(const KernelSpec& spec) {
+    std::vector<Member> list(std::begin(members), std::end(members));
+    if (spec.kind == KernelKind::attention_decode) list.insert(list.end(), std::begin(decode_members), std::end(decode_members));
+    return list;
+}
+
+const void* pointer_at(const void* parameters, const Member& member) {
     const void* address = nullptr;
-    memcpy(&address, reinterpret_cast<const char*>(&parameters) + member.offset, sizeof address);
+    memcpy(&address, static_cast<const char*>(parameters) + member.offset, sizeof address);
     return address;
 }
 bool is_pointer(const Member& member) { return std::string_view(member.kind) == "pointer"; }
-bool is_written(std::string_view name) { return name == "out" || name == "lse" || name == "scores" || name == "tiles_dealt"; }
+bool is_written(std::string_view name) {
+    for (const char* written : {"out", "lse", "scores", "tiles_dealt", "partial_out", "partial_state", "arrived"})
+        if (name == written) return true;
+    return false;
+}
 
 struct RecordedKernel : Kernel {
     CodeObject object;
@@ -118,9 +143,9 @@ Result<std::unique_ptr<Kernel>> BundleRecorder::load(const CodeObject& object, c
 }
 
 // After the first argument that points there: a buffer that query, key and value share is "query".
-void BundleRecorder::name_buffers(const ForwardParameters& parameters) {
+void BundleRecorder::name_buffers(const KernelSpec& spec, const void* parameters) {
     for (Allocation& allocation : allocations_) allocation.name.clear();
-    for (const Member& member : members) {
+    for (const Member& member : members_of(spec)) {
         if (!is_pointer(member)) continue;
         auto* allocation = const_cast<Allocation*>(find(pointer_at(parameters, member)));
         if (allocation && allocation->name.empty()) allocation->name = member.name;
@@ -131,15 +156,15 @@ void BundleRecorder::name_buffers(const ForwardParameters& parameters) {
                                         is_written(allocation.name)});
 }
 
-void BundleRecorder::add_fields(const ForwardParameters& parameters, int64_t base) {
-    for (const Member& member : members) {
+void BundleRecorder::add_fields(const KernelSpec& spec, const void* parameters, int64_t base) {
+    for (const Member& member : members_of(spec)) {
         BundleField field;
         field.name = member.name, field.kind = member.kind;
         field.offset = base + static_cast<int64_t>(member.offset), field.size = static_cast<int64_t>(member.size);
         if (is_pointer(member)) {
             if (auto found = place(pointer_at(parameters, member)); found.ok()) field.buffer = found->first, field.buffer_offset = found->second;
         } else {
-            memcpy(bundle_->arguments.data() + field.offset, reinterpret_cast<const char*>(&parameters) + member.offset, member.size);
+            memcpy(bundle_->arguments.data() + field.offset, static_cast<const char*>(parameters) + member.offset, member.size);
         }
         bundle_->fields.push_back(std::move(field));
     }
@@ -176,7 +201,35 @@ Status BundleRecorder::launch(Kernel& kernel, const ForwardParameters& given, vo
         TILEWRIGHT_RETURN_IF_ERROR(fill(counter, 0, sizeof(unsigned)));
         parameters.tiles_dealt = static_cast<unsigned*>(counter);
     }
-    for (const Member& member : members)
+    TILEWRIGHT_RETURN_IF_ERROR(begin_bundle(kernel, &parameters));
+    // A persistent kernel is right with any number of blocks: one a unit.
+    bundle_->grid = {spec.config.persistent ? std::min(parameters.tiles, arch.units) : parameters.tiles, 1, 1};
+    bool maps = arch.family == Family::sm90 && kernel::takes_tensor_maps(static_cast<int>(size_of(spec.problem.dtype)), spec.aligned);
+    bundle_->arguments.assign(maps ? sizeof(kernel::Sm90Arguments) : sizeof(ForwardParameters), '\0');
+    bundle_->argument_alignment = maps ? alignof(kernel::Sm90Arguments) : alignof(ForwardParameters);
+    if (maps) add_maps(spec, parameters);
+    add_fields(spec, &parameters, maps ? offsetof(kernel::Sm90Arguments, parameters) : 0);
+    return validate(*bundle_);
+}
+
+Status BundleRecorder::launch(Kernel& kernel, const DecodeParameters& parameters, void*) {
+    const KernelSpec& spec = static_cast<const RecordedKernel&>(kernel).spec;
+    if (decodes_by_copy_engine(spec, info_.arch)) return {StatusCode::unsupported, "a bundle holds no decode by the copy engine"};
+    int units = decode_units(spec, parameters);
+    if (units == 0) return invalid_argument("the problem has no query: there is nothing to launch");
+    TILEWRIGHT_RETURN_IF_ERROR(begin_bundle(kernel, &parameters));
+    bundle_->grid = {units, 1, 1};
+    bundle_->arguments.assign(sizeof parameters, '\0'), bundle_->argument_alignment = alignof(DecodeParameters);
+    add_fields(spec, &parameters, 0);
+    return validate(*bundle_);
+}
+
+// All but grid and arguments.
+Status BundleRecorder::begin_bundle(const Kernel& kernel, const void* parameters) {
+    const auto& recorded = static_cast<const RecordedKernel&>(kernel);
+    const KernelSpec& spec = recorded.spec;
+    const Arch& arch = info_.arch;
+    for (const Member& member : members_of(spec))
         if (is_pointer(member) && pointer_at(parameters, member) && !find(pointer_at(parameters, member)))
             return invalid_argument(std::string(member.name) + " points to nothing that was allocated here");
 
@@ -184,17 +237,10 @@ Status BundleRecorder::launch(Kernel& kernel, const ForwardParameters& given, vo
     bundle_->backend = arch.backend, bundle_->arch = arch.name;
     bundle_->problem = to_text(spec.problem), bundle_->config = to_json(spec.config), bundle_->toolchain = toolchain_;
     bundle_->kernel = recorded.source.entry, bundle_->code = recorded.object.bytes;
-    // A persistent kernel is right with any number of blocks: one a unit.
-    bundle_->grid = {spec.config.persistent ? std::min(parameters.tiles, arch.units) : parameters.tiles, 1, 1};
     bundle_->block = {recorded.source.threads, 1, 1};
     bundle_->dynamic_shared_bytes = recorded.source.shared_bytes, bundle_->static_shared_bytes = static_shared_bytes_;
-    name_buffers(parameters);
-    bool maps = arch.family == Family::sm90 && kernel::takes_tensor_maps(static_cast<int>(size_of(spec.problem.dtype)), spec.aligned);
-    bundle_->arguments.assign(maps ? sizeof(kernel::Sm90Arguments) : sizeof(ForwardParameters), '\0');
-    bundle_->argument_alignment = maps ? alignof(kernel::Sm90Arguments) : alignof(ForwardParameters);
-    if (maps) add_maps(spec, parameters);
-    add_fields(parameters, maps ? offsetof(kernel::Sm90Arguments, parameters) : 0);
-    return validate(*bundle_);
+    name_buffers(spec, parameters);
+    return {};
 }
 
 Result<std::vector<double>> BundleRecorder::time_us(int, const std::function<Status()>&, const std::function<Status()>&) {

@@ -26,6 +26,7 @@ public:
     // Makes the bundle of this launch. Pointers must be null or lie in what was allocated here. invalid_argument: one does
     // not, or there is nothing to launch.
     Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void* stream) override;
+    Status launch(Kernel& kernel, const kernel::DecodeParameters& parameters, void* stream) override;  // unsupported: tensor maps
     Status synchronize() override { return {}; }
     Result<std::vector<double>> time_us(int, const std::function<Status()>&, const std::function<Status()>&) override;
     Result<int> resident_blocks(Kernel& kernel) override;
@@ -43,8 +44,9 @@ private:
         unsigned char* begin() const { return memory.get(); }
     };
     const Allocation* find(const void* address) const;
-    void name_buffers(const kernel::ForwardParameters& parameters);
-    void add_fields(const kernel::ForwardParameters& parameters, int64_t base);
+    Status begin_bundle(const Kernel& kernel, const void* parameters);
+    void name_buffers(const KernelSpec& spec, const void* parameters);
+    void add_fields(const KernelSpec& spec, const void* parameters, int64_t base);
     void add_maps(const KernelSpec& spec, const kernel::ForwardParameters& parameters);
 
     DeviceInfo info_;

@@ -26,15 +26,19 @@ double tolerance_of(const std::vector<double>& reference, const std::vector<doub
 
 Result<Bundle> make_bundle(Backend& backend, const Arch& arch, const PreparedCheck& prepared, const KernelSpec& spec, const KernelSource& source,
                            const CodeObject& object) {
-    if (prepared.workload.problem.operation != Operation::forward) return Status(StatusCode::unsupported, "a bundle is a launch of a forward, not of " + to_text(prepared.workload.problem));
+    if (prepared.workload.problem.operation == Operation::backward)
+        return Status(StatusCode::unsupported, "a bundle is one launch, and a backward is several: " + to_text(prepared.workload.problem));
     TILEWRIGHT_ASSIGN_OR_RETURN(std::string toolchain, backend.toolchain());
     TILEWRIGHT_ASSIGN_OR_RETURN(Resources resources, backend.inspect(object));
     BundleRecorder recorder(arch, toolchain, resources.shared_bytes);
     const Workload& workload = prepared.workload;
     TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(recorder, workload));
     TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, recorder.load(object, spec, source));
-    const kernel::ForwardParameters& parameters = forward_part(on_device.parameters());
-    TILEWRIGHT_RETURN_IF_ERROR(recorder.launch(*kernel, parameters, nullptr));
+    TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan plan, plan_operation(workload.problem, spec.config, arch, traits_of(workload)));
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound bound, on_device.bind(plan));
+    Kernel* const kernels[] = {kernel.get()};
+    TILEWRIGHT_RETURN_IF_ERROR(launch(recorder, kernels, bound.parameters, nullptr));
+    const kernel::ForwardParameters& parameters = forward_part(bound.parameters);
     Bundle bundle = *recorder.bundle();
 
     for (const ExpectedRows& rows : prepared.expected) {

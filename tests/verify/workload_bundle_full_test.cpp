@@ -47,7 +47,7 @@ protected:
         options.max_rows = 20, options.workload.layout = layout;
         Made made{{}, *prepare_check(*parse_problem(problem), options), {}, {}};
         CallTraits traits = traits_of(made.prepared.workload);
-        KernelSpec spec{KernelKind::attention_forward, made.prepared.workload.problem, small_config(arch), traits.aligned, traits.rescaled};
+        KernelSpec spec = plan_operation(made.prepared.workload.problem, small_config(arch), arch, traits)->kernels.at(0);
         auto source = generate(spec, arch);
         EXPECT_TRUE(source.ok()) << source.status().message();
         made.source = *source;
@@ -125,6 +125,27 @@ TEST_P(WorkloadBundle, HoldsEveryArgumentAndBuffer) {
     EXPECT_EQ(field(bundle, "key").buffer_offset, workload.key.offset);
     EXPECT_FALSE(buffer->written);
     EXPECT_TRUE(std::ranges::find(bundle.buffers, "out", &BundleBuffer::name)->written);
+}
+
+TEST_P(WorkloadBundle, ADecodeHoldsItsLengthsPagesAndWorkspace) {
+    Made made = make("decode:b3,hq8,hkv2,sq1,skv=loguniform(20,300),d64,bf16,page16", GetParam());
+    const Bundle& bundle = made.bundle;
+    const Workload& workload = made.prepared.workload;
+    auto parsed = amd::read_code_object(bundle.code);
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    EXPECT_EQ(static_cast<int64_t>(bundle.arguments.size()), parsed->kernels[0].argument_bytes);
+    EXPECT_EQ(bundle.fields.back().offset + bundle.fields.back().size, parsed->kernels[0].argument_bytes);
+    EXPECT_EQ(bundle.grid[0], value<int32_t>(bundle, "units") * 2);  // lines: KV heads
+    EXPECT_EQ(value<int32_t>(bundle, "page_shift"), 4);
+    for (const char* name : {"lengths", "block_table", "partial_out"}) EXPECT_EQ(field(bundle, name).buffer, name);
+    EXPECT_EQ(field(bundle, "arrived").buffer, "partial_out");  // one workspace
+    auto lengths = std::ranges::find(bundle.buffers, "lengths", &BundleBuffer::name);
+    EXPECT_EQ(lengths->contents, std::string(reinterpret_cast<const char*>(workload.lengths.data()), workload.lengths.size() * 4));
+    EXPECT_TRUE(std::ranges::find(bundle.buffers, "partial_out", &BundleBuffer::name)->written);
+    auto scratch = ScratchDirectory::create();
+    ASSERT_TRUE(scratch.ok());
+    ASSERT_TRUE(write_bundle(scratch->file("bundle"), bundle).ok());
+    EXPECT_TRUE(read_bundle(scratch->file("bundle")).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Archs, WorkloadBundle, testing::Values("gfx90a", "gfx942", "gfx1100", "gfx1201"));
