@@ -24,7 +24,7 @@ TILEWRIGHT_DEVICE void attention_decode(const typename Arch::Arguments& argument
             leave(part, softmax, output, pipeline.own_sums());
             pipeline.await_sums();
             auto load = [&](int i, int row, int column, float (&state)[2], float (&x)[Arch::combined_columns]) { pipeline.load_sums(i, row, column, state, x); };
-            auto merge = [&](auto&& take) { merge_rows<Arch, Arch::sharers>(part, Arch::sharers, softmax.scale, load, take); };
+            auto merge = [&](auto&& take) { merge_rows<Arch, Arch::sharers, 1>(part, Arch::sharers, softmax.scale, load, take); };
             if (part.whole()) return merge([&](int row, int column, const MergedRow<Arch>& merged) { finish<Arch>(p, part, row, column, merged); });
             RowSums to = partial_sums<Config>(decode, part.slot_of(part.unit));
             merge([&](int row, int column, const MergedRow<Arch>& merged) {

@@ -42,19 +42,23 @@ struct MergedRow {
 };
 
 // Of every row of the part, a few columns at a time: merges what `load(i, row, column, state, x)` brings of the i-th of `count`, and hands
-// the result to `take(row, column, merged)`.
-template <class Arch, int at_once, class Part, class Load, class Take>
+// the result to `take(row, column, merged)`. A lane has `sums` of each of `pieces` on their way at once.
+template <class Arch, int sums, int pieces, class Part, class Load, class Take>
 TILEWRIGHT_DEVICE void merge_rows(const Part& part, int count, float scale_log2, Load&& load, Take&& take) {
-    constexpr int width = Arch::combined_columns, pieces = partial_columns(Arch::Config::head_dim_v) / width;
-    for (int i = Arch::lane_of_block(); i < part.rows() * pieces; i += Arch::lanes_of_block) {
-        int row = i / pieces, column = i % pieces * width;
-        MergedRow<Arch> merged;
-        for (int first = 0; first < count; first += at_once) {
-            float state[at_once][2], x[at_once][width];
-            TILEWRIGHT_UNROLL for (int n = 0; n < at_once; ++n) load(min_of(first + n, count - 1), row, column, state[n], x[n]);
-            merged.add(state, x, count - first, scale_log2);
+    constexpr int width = Arch::combined_columns, of_row = partial_columns(Arch::Config::head_dim_v) / width, lanes = Arch::lanes_of_block;
+    int all = part.rows() * of_row;
+    for (int base = Arch::lane_of_block(); base < all; base += lanes * pieces) {
+        MergedRow<Arch> merged[pieces];
+        for (int first = 0; first < count; first += sums) {
+            float state[pieces][sums][2], x[pieces][sums][width];
+            TILEWRIGHT_UNROLL for (int p = 0; p < pieces; ++p) TILEWRIGHT_UNROLL for (int n = 0; n < sums; ++n) {  // past the last: the last again
+                int i = min_of(base + p * lanes, all - 1);
+                load(min_of(first + n, count - 1), i / of_row, i % of_row * width, state[p][n], x[p][n]);
+            }
+            TILEWRIGHT_UNROLL for (int p = 0; p < pieces; ++p) merged[p].add(state[p], x[p], count - first, scale_log2);
         }
-        take(row, column, merged);
+        TILEWRIGHT_UNROLL for (int p = 0; p < pieces; ++p)
+            if (int i = base + p * lanes; i < all) take(i / of_row, i % of_row * width, merged[p]);
     }
 }
 
@@ -77,7 +81,10 @@ TILEWRIGHT_DEVICE void combine(const DecodeParameters& decode, const Part& part,
         Arch::load_fresh(state, sums.state + 2 * row);
         Arch::load_fresh(x, sums.out + row * sums.stride + column);
     };
-    merge_rows<Arch, Arch::loads_at_once>(part, part.parts(), scale_log2, load, [&](int row, int column, const MergedRow<Arch>& merged) { finish<Arch>(decode.forward, part, row, column, merged); });
+    auto take = [&](int row, int column, const MergedRow<Arch>& merged) { finish<Arch>(decode.forward, part, row, column, merged); };
+    constexpr int at_once = Arch::loads_at_once, few = min_of(4, at_once);
+    if (part.parts() <= few) merge_rows<Arch, few, at_once / few>(part, part.parts(), scale_log2, load, take);
+    else merge_rows<Arch, at_once, 1>(part, part.parts(), scale_log2, load, take);
 }
 
 }  // namespace tilewright::kernel

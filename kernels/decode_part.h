@@ -36,27 +36,30 @@ TILEWRIGHT_DEVICE RowSums partial_sums(const DecodeParameters& decode, long long
     return {decode.partial_out + slot * Config::block_q * stride, decode.partial_state + slot * Config::block_q * 2, stride};
 }
 
-// How the sequences of a line are looked through by one lane alone; architectures may do it by many lanes together.
+// How the sequences of a line are looked through: what each of them counts for follows from its length. By one lane alone; architectures
+// may do it by many lanes together.
 struct OneLane {
-    static TILEWRIGHT_DEVICE int load(const int* from) { return *from; }
+    const int* lengths;
+    int n;
+    TILEWRIGHT_DEVICE int length(int i) const { return lengths[i]; }
     template <class Count>
-    static TILEWRIGHT_DEVICE int sum(int n, Count&& count) {
+    TILEWRIGHT_DEVICE int sum(Count&& count) const {
         int sum = 0;
-        for (int i = 0; i < n; ++i) sum += count(i);
+        for (int i = 0; i < n; ++i) sum += count(i, lengths[i]);
         return sum;
     }
-    // The first i of n whose count, added to all before it, is beyond `position`; `before` is the sum of those before it.
+    // The first i whose count, added to all before it, is beyond `position`; `before` is the sum of those before it.
     template <class Count>
-    static TILEWRIGHT_DEVICE int find(int, int position, Count&& count, int& before) {
+    TILEWRIGHT_DEVICE int find(int position, Count&& count, int& before) const {
         int i = before = 0;
-        for (int next; before + (next = count(i)) <= position; ++i) before += next;
+        for (int next; before + (next = count(i, lengths[i])) <= position; ++i) before += next;
         return i;
     }
 };
 
 // An item: one sequence on one line. It takes one place even if it sees nothing: somebody must write that.
-template <class Config, class Lanes = OneLane>
-TILEWRIGHT_DEVICE Tile<Config> item_of(const DecodeParameters& decode, int line, int sequence) {
+template <class Config>
+TILEWRIGHT_DEVICE Tile<Config> item_of(const DecodeParameters& decode, int line, int sequence, int length) {
     const ForwardParameters& p = decode.forward;
     Tile<Config> tile;
     int blocks = line_count<Config>(p) / p.heads_kv;
@@ -66,7 +69,7 @@ TILEWRIGHT_DEVICE Tile<Config> item_of(const DecodeParameters& decode, int line,
     tile.head = tile.kv_head * tile.group;
     tile.first_row = line % blocks * Config::block_q;
     tile.seq_q = p.seq_q;
-    tile.seq_kv = decode.lengths ? max_of(0, min_of(Lanes::load(decode.lengths + sequence), p.seq_kv)) : p.seq_kv;
+    tile.seq_kv = max_of(0, min_of(length, p.seq_kv));
     tile.diagonal = decode.top_left ? 0 : tile.seq_kv - p.seq_q;
     tile.window_left = p.window_left, tile.window_right = p.window_right;
     tile.count_kv_tiles();
@@ -74,12 +77,6 @@ TILEWRIGHT_DEVICE Tile<Config> item_of(const DecodeParameters& decode, int line,
 }
 template <class Config>
 TILEWRIGHT_DEVICE int places_of(const Tile<Config>& item) { return max_of(1, item.kv_end - item.kv_begin); }
-
-template <class Config, class Lanes = OneLane>
-TILEWRIGHT_DEVICE int line_length(const DecodeParameters& decode, int line) {
-    auto places = [&](int sequence) { return places_of(item_of<Config, Lanes>(decode, line, sequence)); };
-    return decode.lengths ? Lanes::sum(decode.forward.batch, places) : decode.forward.batch * places(0);
-}
 
 // A unit's share of an item: its KV tiles are [kv_begin, kv_end).
 template <class Config>
@@ -98,26 +95,26 @@ template <class Config, class Lanes = OneLane>
 struct Parts {
     const DecodeParameters& decode;
     int line, lines;
+    Lanes sequences;
     Cut cut;
     int unit, position, end;  // in the line
     int sequence = 0, first = 0;  // of which the item begins at `first`
 
     // There must be a sequence and a query. A unit that the line is too short for has no parts.
     TILEWRIGHT_DEVICE Parts(const DecodeParameters& of, int of_line, int of_unit)
-        : decode(of), line(of_line), lines(line_count<Config>(of.forward)), cut(line_length<Config, Lanes>(of, of_line), of.units), unit(of_unit) {
+        : decode(of), line(of_line), lines(line_count<Config>(of.forward)), sequences{of.lengths, of.lengths ? of.forward.batch : 0}, cut(length(), of.units), unit(of_unit) {
         position = unit < cut.units ? cut.start_of(unit) : 0, end = unit < cut.units ? cut.start_of(unit + 1) : 0;
         if (position == end) return;
-        auto places = [&](int i) { return places_of(item_of<Config, Lanes>(decode, line, i)); };
         if (decode.lengths) {
-            sequence = Lanes::find(decode.forward.batch, position, places, first);
+            sequence = sequences.find(position, [&](int i, int length) { return places(i, length); }, first);
         } else {
-            int each = places(0);
+            int each = places(0, decode.forward.seq_kv);
             sequence = position / each, first = sequence * each;
         }
     }
     TILEWRIGHT_DEVICE bool next(Part<Config>& part) {
         if (position >= end) return false;
-        static_cast<Tile<Config>&>(part) = item_of<Config, Lanes>(decode, line, sequence);
+        static_cast<Tile<Config>&>(part) = item_of<Config>(decode, line, sequence, decode.lengths ? sequences.length(sequence) : decode.forward.seq_kv);
         int past = first + places_of<Config>(part), stop = min_of(past, end), begin = part.kv_begin;
         part.kv_begin = begin + position - first;
         part.kv_end = min_of(part.kv_end, begin + stop - first);
@@ -127,6 +124,13 @@ struct Parts {
         part.first_place = cut.start_of(part.first_unit) < first;
         position = stop, first = past, ++sequence;
         return true;
+    }
+
+private:
+    TILEWRIGHT_DEVICE int places(int of_sequence, int length) const { return places_of(item_of<Config>(decode, line, of_sequence, length)); }
+    TILEWRIGHT_DEVICE int length() const {  // of the line
+        if (!decode.lengths) return decode.forward.batch * places(0, decode.forward.seq_kv);
+        return sequences.sum([&](int i, int length) { return places(i, length); });
     }
 };
 

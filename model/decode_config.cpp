@@ -57,7 +57,7 @@ Config for_copy_engine(const Problem& problem, const Arch& arch) {
         return sm90_decode_shared_bytes(tile) <= arch.shared_bytes_per_block && sm90_decode_register_estimate(tile) <= sm90_decode_register_limit(tile);
     };
     bool rescores = problem.softcap || problem.bias || problem.alibi;  // which takes registers
-    for (config.block_kv = wide && rescores ? 64 : 128; config.block_kv >= 64; config.block_kv /= 2)
+    for (config.block_kv = wide ? (rescores ? 64 : 128) : problem.head_dim + problem.head_dim_v <= 128 ? 256 : 128; config.block_kv >= 64; config.block_kv /= 2)
         for (config.stages = wide ? 3 : 2; config.stages >= 2; --config.stages)
             if (fits()) return config;
     config.block_kv = 64, config.stages = 1;

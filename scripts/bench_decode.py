@@ -2,8 +2,8 @@
 """Decoding on one NVIDIA GPU: our calls through the public interface, PyTorch's SDPA backends and a plain read of the same bytes, in turns.
 
 GB/s of keys and values read (1e9 bytes), 32 query heads over 8 KV heads, bf16, one query unless a cell says otherwise. A cell is named batch x keys,
-then what is unlike: "1x65536 page16", "16x4096 sq8", "1x8192 d64", "ragged" (32 sequences, log-uniform from 128 to 32768 keys). Caches are cold: calls
-go round copies of keys and values of over 450 MB in all. "ours": many calls between two events; "ours_graph": the same calls replayed from a CUDA
+then what is unlike: "1x65536 page16", "16x4096 sq8", "1x8192 d64", "1x8192 lengths" (the device reads how many keys there are), "ragged" (so it
+does, of 32 sequences, log-uniform from 128 to 32768 keys). Layers share a block table, and so do the copies. Caches are cold: calls go round copies of keys and values of over 450 MB in all. "ours": many calls between two events; "ours_graph": the same calls replayed from a CUDA
 graph; likewise for the others. "read": a kernel that only adds up the same copies, launched the same way. Every call is checked against a
 float64 softmax first.
 
@@ -22,10 +22,11 @@ HEADS, KV_HEADS, COLD_BYTES = 32, 8, 450e6
 # FlashAttention-3, best number of splits, on another H200 on 2026-11-29: GB/s, many calls between two events.
 FA3 = {"1x8192": 2019, "1x65536": 3732, "16x4096": 3826, "64x4096": 4195, "64x16384": 4429}
 
+LENGTHS = ["1x8192 lengths", "64x4096 lengths"]
 DENSE = ["1x8192", "1x65536", "16x4096", "64x4096", "64x16384", "1x8192 d64", "16x4096 d64", "64x4096 d64", "64x4096 fp16"]
 PAGED = [f"{cell} page{page}" for cell in ("1x8192", "1x65536", "64x4096", "ragged") for page in (16, 64)]
 QUERIES = [f"{cell} sq{queries}" for cell in ("16x4096", "64x4096") for queries in (4, 8, 16)]
-CELLS = DENSE[:5] + ["ragged"] + DENSE[5:] + PAGED + QUERIES
+CELLS = DENSE[:5] + ["ragged"] + DENSE[5:] + LENGTHS + PAGED + QUERIES
 
 
 class Tensor(ctypes.Structure):
@@ -143,24 +144,22 @@ class Cell:
             batch, keys = map(int, words[0].split("x"))
             self.lengths = [keys] * batch
         self.ragged = words[0] == "ragged"
+        self.reads_lengths = self.ragged or "lengths" in words
         self.batch, self.most = len(self.lengths), max(self.lengths)
         self.bytes = 2 * 2 * sum(self.lengths) * KV_HEADS * self.d
         self.problem = f"decode:b{self.batch},hq{HEADS},hkv{KV_HEADS},sq{self.queries},skv{self.most},d{self.d},{'fp16' if 'fp16' in words else 'bf16'}" + (",causal" if self.queries > 1 else "")
 
     def copies(self):
         random = lambda *shape: torch.randn(*shape, device="cuda", dtype=self.dtype)
-        lengths = torch.tensor(self.lengths, device="cuda", dtype=torch.int32)
-        result = []
+        lengths = torch.tensor(self.lengths, device="cuda", dtype=torch.int32) if self.reads_lengths else None
+        result, table, shape = [], None, (self.batch, KV_HEADS, self.most, self.d)
+        if self.page:
+            counts = [(n + self.page - 1) // self.page for n in self.lengths]
+            order = torch.randperm(sum(counts), device="cuda", dtype=torch.int32)
+            table, first = torch.full((self.batch, max(counts)), 0x7fffffff, device="cuda", dtype=torch.int32), 0
+            for i, n in enumerate(counts): table[i, :n], first = order[first:first + n], first + n
+            shape = (sum(counts), KV_HEADS, self.page, self.d)
         for _ in range(max(2, math.ceil(COLD_BYTES / self.bytes)) if not self.ragged else 1):
-            table = None
-            if self.page:
-                counts = [(n + self.page - 1) // self.page for n in self.lengths]
-                order = torch.randperm(sum(counts), device="cuda", dtype=torch.int32)
-                table, first = torch.full((self.batch, max(counts)), 0x7fffffff, device="cuda", dtype=torch.int32), 0
-                for i, n in enumerate(counts): table[i, :n], first = order[first:first + n], first + n
-                shape = (sum(counts), KV_HEADS, self.page, self.d)
-            else:
-                shape = (self.batch, KV_HEADS, self.most, self.d)
             query, out = random(self.batch, HEADS, self.queries, self.d), random(self.batch, HEADS, self.queries, self.d)
             result.append((query, random(*shape), random(*shape), out, lengths, table))
         return result

@@ -17,24 +17,26 @@ template <> struct RowsOfSequence<true> {
 
 namespace nvidia {
 
-// The lanes of a warp, 32 sequences at a time. Past the first level cache, which may hold what a kernel before has overwritten since.
-struct WarpLanes {
-    static TILEWRIGHT_DEVICE int load(const int* from) { return __ldcg(from); }
+// The lanes of a warp, 32 sequences at a time, of which each lane keeps the length of one of the first. Past the first level cache, which may
+// hold what a kernel before has overwritten since.
+class WarpLanes {
+public:
+    TILEWRIGHT_DEVICE WarpLanes(const int* lengths, int n) : lengths_(lengths), n_(n), kept_(lane() < n ? __ldcg(lengths + lane()) : 0) {}
+    TILEWRIGHT_DEVICE int length(int i) const { return i < 32 ? __shfl_sync(~0u, kept_, i) : __ldcg(lengths_ + i); }
     template <class Count>
-    static TILEWRIGHT_DEVICE int sum(int n, Count&& count) {
+    TILEWRIGHT_DEVICE int sum(Count&& count) const {
         int sum = 0;
-        for (int i = threadIdx.x % 32; i < n; i += 32) sum += count(i);
+        for (int i = lane(); i < n_; i += 32) sum += count(i, length_of(i));
         return __reduce_add_sync(~0u, sum);
     }
     template <class Count>
-    static TILEWRIGHT_DEVICE int find(int n, int position, Count&& count, int& before) {
-        int lane = threadIdx.x % 32;
+    TILEWRIGHT_DEVICE int find(int position, Count&& count, int& before) const {
         before = 0;
         for (int first = 0;; first += 32) {
-            int own = first + lane < n ? count(first + lane) : 0, up_to = own;
+            int i = first + lane(), own = i < n_ ? count(i, length_of(i)) : 0, up_to = own;
             TILEWRIGHT_UNROLL for (int distance = 1; distance < 32; distance *= 2) {
                 int lower = __shfl_up_sync(~0u, up_to, distance);
-                if (lane >= distance) up_to += lower;
+                if (lane() >= distance) up_to += lower;
             }
             if (unsigned beyond = __ballot_sync(~0u, before + up_to > position)) {
                 int found = __ffs(beyond) - 1;
@@ -44,6 +46,12 @@ struct WarpLanes {
             before += __shfl_sync(~0u, up_to, 31);
         }
     }
+
+private:
+    static TILEWRIGHT_DEVICE int lane() { return threadIdx.x % 32; }
+    TILEWRIGHT_DEVICE int length_of(int i) const { return i < 32 ? kept_ : __ldcg(lengths_ + i); }  // the lane's own i
+    const int* lengths_;
+    int n_, kept_;
 };
 
 // Waits for `threads` threads, the first of the block; true if the argument is for any of them.
@@ -58,7 +66,7 @@ TILEWRIGHT_DEVICE bool meet(bool x = false) {
 template <class Config, int barrier, int threads>
 struct Merging {
     using Element = typename Config::Element;
-    static constexpr int lanes_of_block = threads, combined_columns = 4, loads_at_once = 16;
+    static constexpr int lanes_of_block = threads, combined_columns = 4, loads_at_once = Config::head_dim_v > 128 ? 8 : 16;  // beside the output
     static TILEWRIGHT_DEVICE int lane_of_block() { return threadIdx.x; }
     // What the block wrote is seen by whoever arrives last; the counter, which wraps there, is zero again.
     static TILEWRIGHT_DEVICE bool arrives_last(unsigned* arrived, int parts) {

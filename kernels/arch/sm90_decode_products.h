@@ -114,12 +114,16 @@ struct Sm90DecodeProducts<Config, true> : hopper::Common {
     static TILEWRIGHT_DEVICE Query load_query(const ForwardParameters& p, const Tile<Config>& tile, unsigned to) {
         constexpr int pieces = sm90_panels(head_dim) * 8;
         readers_meet(false);  // the last part's has been read
-        _Pragma("unroll 1") for (int i = threadIdx.x; i < 64 * pieces; i += 128) {
-            int row = i / pieces, piece = i % pieces;
-            uint4 x{};
-            if (tile.inside(row) && piece * 8 < head_dim)
-                x = ((const uint4*)row_of((const Element*)p.query, p.query_strides, tile.batch, tile.head_of(row), tile.query(row)))[piece];
-            ptx::store_shared(to + place(row, piece, 64), x);
+        TILEWRIGHT_UNROLL for (int first = 0; first < 64 * pieces; first += 8 * 128) {  // eight loads on their way at once
+            uint4 x[8];
+            TILEWRIGHT_UNROLL for (int n = 0; n < 8; ++n) {
+                int i = first + n * 128 + threadIdx.x, row = i / pieces, piece = i % pieces;
+                x[n] = uint4{};
+                if (i < 64 * pieces && tile.inside(row) && piece * 8 < head_dim)
+                    x[n] = ((const uint4*)row_of((const Element*)p.query, p.query_strides, tile.batch, tile.head_of(row), tile.query(row)))[piece];
+            }
+            TILEWRIGHT_UNROLL for (int n = 0; n < 8; ++n)
+                if (int i = first + n * 128 + threadIdx.x; i < 64 * pieces) ptx::store_shared(to + place(i / pieces, i % pieces, 64), x[n]);
         }
         ptx::fence_async();
         readers_meet(false);

@@ -52,7 +52,7 @@ void check_division(const DecodeParameters& decode) {
         }
     for (int line = 0; line < lines; ++line)
         for (int sequence = 0; sequence < decode.forward.batch; ++sequence) {
-            Tile<Config> item = item_of<Config>(decode, line, sequence);
+            Tile<Config> item = item_of<Config>(decode, line, sequence, decode.lengths[sequence]);
             std::vector<int> all;
             for (int kv = item.kv_begin; kv < item.kv_end; ++kv) all.push_back(kv);
             ASSERT_EQ(seen[sequence * lines + line], all);
@@ -84,7 +84,7 @@ TEST(DecodePart, TakesLengthsOutsideTheirRangeAsTheNearestInside) {
     DecodeParameters decode{};
     decode.forward.batch = 3, decode.forward.heads_q = decode.forward.heads_kv = decode.forward.seq_q = 1, decode.forward.seq_kv = 1000;
     decode.lengths = lengths.data();
-    for (int sequence = 0; sequence < 3; ++sequence) EXPECT_EQ(item_of<Causal>(decode, 0, sequence).seq_kv, (std::vector{0, 1000, 700})[static_cast<size_t>(sequence)]);
+    for (int sequence = 0; sequence < 3; ++sequence) EXPECT_EQ(item_of<Causal>(decode, 0, sequence, lengths[static_cast<size_t>(sequence)]).seq_kv, (std::vector{0, 1000, 700})[static_cast<size_t>(sequence)]);
 }
 
 TEST(DecodePart, GivesUnitsThatDifferByOneTileAtMost) {
