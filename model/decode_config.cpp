@@ -51,7 +51,9 @@ Config for_copy_engine(const Problem& problem, const Arch& arch) {
     bool wide = rows_of(problem) > 16;
     config.block_q = wide ? 64 : 16, config.workers = wide ? 1 : 4;
     config.packs_heads = problem.heads_q > problem.heads_kv;
-    config.early_kb = 128;
+    // Asking for more pays where a block has more to read than that hides.
+    int64_t kv_bytes = 2 * problem.batch * problem.heads_kv * problem.seq_kv * (problem.head_dim + problem.head_dim_v);
+    config.early_kb = kv_bytes / arch.units < (int64_t{1} << 20) ? 64 : 128;
     auto fits = [&] {
         kernel::NvidiaTile tile{(int)problem.head_dim, (int)problem.head_dim_v, 2, config.block_q, config.block_kv, config.stages, config.workers, config.blocks, false, false};
         return sm90_decode_shared_bytes(tile) <= arch.shared_bytes_per_block && sm90_decode_register_estimate(tile) <= sm90_decode_register_limit(tile);
