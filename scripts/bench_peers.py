@@ -13,6 +13,7 @@ writes the whole score matrix and is left out.
 """
 import argparse, concurrent.futures, contextlib, ctypes, datetime, json, math, statistics, subprocess, sys, time
 
+import bench_decode
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -207,6 +208,7 @@ def main():
     parser.add_argument("--ranked", type=int, default=2, help="candidates of the model's, beside the list in this script")
     parser.add_argument("--winners", help="tuned configs, as JSON lines")
     parser.add_argument("--only", default="", help="cells whose key contains this")
+    parser.add_argument("--decode", action="store_true", help="the cells of bench_decode.py too")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     ours = Tilewright(arguments.library)
@@ -233,6 +235,11 @@ def main():
         if arguments.json:
             with open(arguments.json, "w") as file: json.dump(report, file, indent=1)
     print_table(report["cells"])
+    if arguments.decode:
+        decode = bench_decode.measure_all(arguments.library, arguments.only)
+        bench_decode.print_table(decode)
+        if arguments.json:
+            with open(arguments.json, "w") as file: json.dump(report | {"cells": report["cells"] | decode}, file, indent=1)
 
 
 if __name__ == "__main__":
