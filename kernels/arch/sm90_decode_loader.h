@@ -131,8 +131,9 @@ private:
             }
         }
         TILEWRIGHT_DEVICE int entry(int of_run) const {
-            int first_key = (of_run * 32 + (int)threadIdx.x % 32) << shift;
-            return first_key >= 0 && first_key < part.seq_kv ? __ldcg(decode.block_table + part.batch * decode.table_stride + (first_key >> decode.page_shift)) : 0;
+            int first_key = (of_run * 32 + (int)threadIdx.x % 32) << shift, of_table = first_key >> decode.page_shift;
+            bool exists = first_key >= 0 && first_key < part.seq_kv && of_table < decode.table_stride;  // a length asked for early may be any
+            return exists ? __ldcg(decode.block_table + part.batch * decode.table_stride + of_table) : 0;
         }
         TILEWRIGHT_DEVICE Boxes boxes(int kv) {
             int lane = threadIdx.x % 32, first = kv * Config::block_kv;

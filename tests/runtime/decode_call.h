@@ -87,7 +87,7 @@ struct DecodeCall {
         t.key = cache(key, p.head_dim), t.value = cache(value, p.head_dim_v);
         t.out = dense(static_cast<void*>(out.data()), p.heads_q, p.seq_q, p.head_dim_v);
         t.lse = lse.data(), t.lengths = lengths.data();
-        if (page_size) t.block_table = table.data(), t.table_stride = table_stride(), t.page_size = page_size;
+        if (page_size) t.block_table = table.data(), t.table_stride = table_stride(), t.page_size = page_size, t.pages = problem.batch * table_stride() + 3;
         if (p.bias) t.bias = {bias.data(), 0, p.seq_kv, 0, 1};
         if (p.alibi) t.alibi_slope = slope.data();
         if (p.sink) t.sink = sink.data();
