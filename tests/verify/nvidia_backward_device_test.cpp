@@ -1,6 +1,7 @@
 // The backward on an NVIDIA device: gradients against the float64 reference. Skipped where there is none that has one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "verify/check_backward.h"
@@ -73,24 +74,36 @@ TEST_F(NvidiaBackward, OfNothingIsZeroOrNothing) {
 }
 
 // What the copy engine cannot take, and sums that do not find registers beside it: products by warps.
-TEST_F(NvidiaBackward, IsRightInEveryHeadDimensionByWarps) {
-    for (const char* type : {"bf16", "fp16", "fp32"})
-        for (const char* dims : {"d5", "d37,dv19", "d256", "d192,dv128", "d128,dv256"})
-            for (const char* mask : {"causal", "window40:20"}) expect_right(std::string("b2,hq4,hkv2,sq150,skv190,") + dims + "," + type + "," + mask);
-    for (const char* dims : {"d64", "d128"}) expect_right(std::string("b2,hq4,hkv2,sq150,skv190,fp32,causal,") + dims);
+class NvidiaBackwardByWarps : public NvidiaBackward, public testing::WithParamInterface<const char*> {};
+std::string name_of(const testing::TestParamInfo<const char*>& tested) {
+    std::string name = tested.param;
+    std::ranges::replace(name, ',', '_');
+    return name;
 }
-TEST_F(NvidiaBackward, IsRightAtEveryRaggedSizeByWarps) {
+
+using NvidiaBackwardHeads = NvidiaBackwardByWarps;
+INSTANTIATE_TEST_SUITE_P(, NvidiaBackwardHeads,
+                         testing::Values("bf16,d5", "fp16,d37,dv19", "fp32,d37,dv19", "bf16,d256", "fp32,d256", "fp16,d192,dv128", "bf16,d128,dv256", "fp32,d64", "fp32,d128"), name_of);
+TEST_P(NvidiaBackwardHeads, AreRightUnderMasks) {
+    for (const char* mask : {",causal", ",window40:20"}) expect_right(std::string("b2,hq4,hkv2,sq150,skv190,") + GetParam() + mask);
+}
+
+using NvidiaBackwardSizes = NvidiaBackwardByWarps;
+INSTANTIATE_TEST_SUITE_P(, NvidiaBackwardSizes, testing::Values("bf16,d128,softcap", "fp32,d64"), name_of);
+TEST_P(NvidiaBackwardSizes, AreRightWhereTheyAreRagged) {
     for (const char* mask : {"", ",causal", ",causal,topleft", ",window90:-1"})
         for (const char* sizes : {"sq1,skv1", "sq1,skv130", "sq130,skv1", "sq128,skv128", "sq127,skv129", "sq65,skv300", "sq300,skv63"})
-            for (const char* type : {"bf16,d128,softcap", "fp32,d64"}) expect_right(std::string("hq2,hkv1,") + sizes + "," + type + mask);
+            expect_right(std::string("hq2,hkv1,") + sizes + "," + GetParam() + mask);
 }
-TEST_F(NvidiaBackward, IsRightUnalignedAndInFloat) {
-    for (const char* type : {"bf16,d64", "fp16,d128", "fp32,d40"})
-        for (Layout layout : {Layout::unaligned, Layout::packed}) {
-            WorkloadOptions options;
-            options.layout = layout, options.softcap = 2;
-            for (const char* variant : {",causal", ",softcap,alibi,sink,window30:10"}) expect_right(std::string("b2,hq2,hkv2,sq140,skv140,") + type + variant, options);
-        }
+
+using NvidiaBackwardLayouts = NvidiaBackwardByWarps;
+INSTANTIATE_TEST_SUITE_P(, NvidiaBackwardLayouts, testing::Values("bf16,d64", "fp16,d128", "fp32,d40"), name_of);
+TEST_P(NvidiaBackwardLayouts, AreRightUnalignedAndAligned) {
+    for (Layout layout : {Layout::unaligned, Layout::packed}) {
+        WorkloadOptions options;
+        options.layout = layout, options.softcap = 2;
+        for (const char* variant : {",causal", ",softcap,alibi,sink,window30:10"}) expect_right(std::string("b2,hq2,hkv2,sq140,skv140,") + GetParam() + variant, options);
+    }
 }
 
 TEST_F(NvidiaBackward, RowsThatSeeNothingContributeZeroAndAreNotRead) {
