@@ -35,10 +35,10 @@ struct Sm80Backward : nvidia::Common {
     using CarriedGradient = typename Products<carried_depth>::Output;
     using Slopes = typename Choose<Config::softcap, Scores, NoFragment>::type;
 
-    // What the prologue wrote of the queries, which are columns, in shared memory, or rows.
+    // What the prologue wrote of the queries, which are columns or rows.
     struct Statistics {
-        const float* x;
-        TILEWRIGHT_DEVICE float at(int r, int c) const { return x[over_keys ? Scores::column(c) : r]; }
+        float x[over_keys ? Scores::columns : Scores::rows];
+        TILEWRIGHT_DEVICE float at(int r, int c) const { return x[over_keys ? c : r]; }
     };
     template <int depth>
     struct Operand {  // its depth follows from what it is: its type
@@ -59,16 +59,15 @@ struct Sm80Backward : nvidia::Common {
     // every warp is done with it.
     struct Pipeline {
         const BackwardParameters& p;
-        char* memory;
         unsigned shared;
         const Tile& tile;
         BackwardStep ahead;           // the next to be copied
         int filled = 0, stage = -1;   // the stages that it goes to, and that are being read
         bool found_garbage = false;   // in some columns that are hidden from a part of the rows
-        float of_rows[2][Scores::rows];
+        Statistics of_rows[2];
 
         TILEWRIGHT_DEVICE Pipeline(const BackwardParameters& parameters, char* raw_shared, const Tile& of)
-            : p(parameters), memory(raw_shared), shared(ptx::shared_address(raw_shared)), tile(of), ahead(of.first_step()) {
+            : p(parameters), shared(ptx::shared_address(raw_shared)), tile(of), ahead(of.first_step()) {
             const ForwardParameters& f = p.forward;
             copy_tile<rows, scored_depth>(shape.row[0], over_keys ? f.key : f.query, over_keys ? f.key_strides : f.query_strides, tile.head, tile.first_row, tile.rows);
             if constexpr (Config::gives_scored)
@@ -76,7 +75,7 @@ struct Sm80Backward : nvidia::Common {
                                                tile.first_row, tile.rows);
             if constexpr (!over_keys) TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r) {
                 long long row = statistics_of(tile.head, tile.first_row + Scores::row(r));
-                of_rows[0][r] = p.log_sums[row], of_rows[1][r] = p.deltas[row];
+                of_rows[0].x[r] = p.log_sums[row], of_rows[1].x[r] = p.deltas[row];
             }
             TILEWRIGHT_UNROLL for (int i = 0; i < stages; ++i) copy_columns();
         }
@@ -134,8 +133,10 @@ struct Sm80Backward : nvidia::Common {
     private:
         TILEWRIGHT_DEVICE int at_stage(int offset) const { return offset + stage * shape.stage_bytes; }
         TILEWRIGHT_DEVICE Statistics statistics(int which) const {
-            if constexpr (over_keys) return {(const float*)(memory + at_stage(shape.statistics[which]))};
-            else return {of_rows[which]};
+            if constexpr (!over_keys) return of_rows[which];
+            Statistics s;
+            TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) ptx::load_shared(s.x[c], shared + at_stage(shape.statistics[which]) + 4 * Scores::column(c));
+            return s;
         }
         TILEWRIGHT_DEVICE long long statistics_of(int head, int query) const { return ((long long)tile.batch * p.forward.heads_q + head) * p.padded_queries + query; }
         // Of a head, `count` members from `first` on, of which those before `end` exist.
