@@ -73,9 +73,11 @@ struct Sm80Backward : nvidia::Common {
             if constexpr (Config::gives_scored)
                 copy_tile<rows, carried_depth>(shape.row[1], over_keys ? f.value : p.out_gradient, over_keys ? f.value_strides : p.out_gradient_strides, tile.head,
                                                tile.first_row, tile.rows);
-            if constexpr (!over_keys) TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r) {
-                long long row = statistics_of(tile.head, tile.first_row + Scores::row(r));
-                of_rows[0].x[r] = p.log_sums[row], of_rows[1].x[r] = p.deltas[row];
+            if constexpr (!over_keys) {  // in braces: NVRTC drops what follows a loop with a pragma under a false `if constexpr`
+                TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r) {
+                    long long row = statistics_of(tile.head, tile.first_row + Scores::row(r));
+                    of_rows[0].x[r] = p.log_sums[row], of_rows[1].x[r] = p.deltas[row];
+                }
             }
             TILEWRIGHT_UNROLL for (int i = 0; i < stages; ++i) copy_columns();
         }
