@@ -1,6 +1,7 @@
 // Kernels and workspace of a backward.
 #include "backends/backward_plan.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -53,11 +54,41 @@ void add_sm80_passes(const Problem& problem, Config config, std::vector<Backward
     add(attention_backward_queries, changed_over(config));
 }
 
+// On RDNA, where registers are few.
+bool splits_keys_on_amd(const Problem& p, Family family) { return family != Family::cdna && p.head_dim + p.head_dim_v > 256; }
+
+// Without spills up to head dims of 192, on all but RDNA3 up to 256.
+Config amd_tile(const Problem& p, Family family, KernelKind kind) {
+    bool cdna = family == Family::cdna, over_keys = is_over_keys(kind);
+    int64_t most = std::max(p.head_dim, p.head_dim_v), sums = (gives_scored(kind) ? p.head_dim : 0) + (gives_carried(kind) ? p.head_dim_v : 0);
+    int rows = 64, columns = cdna ? 64 : 32;
+    Config config;
+    config.workers = 4, config.stages = most <= 128 ? 2 : 1, config.section_kb = 4 * 1024;
+    if (cdna) {
+        if (most > 128 || sums > 128) columns = 32;
+    } else if (most > 128 || (over_keys && sums > 128)) {
+        columns = 16, config.stages = most > 128 || over_keys ? 1 : 2;
+        if (gives_scored(kind) && p.head_dim + p.head_dim_v > 320) rows = 32, config.workers = 2;  // local memory holds the rows
+    }
+    config.block_q = over_keys ? columns : rows, config.block_kv = over_keys ? rows : columns;
+    return config;
+}
+
+// Two passes, or three. The pass over queries has a tile of its own where none was chosen.
+void add_amd_passes(const Problem& problem, const Config& config, const Arch& arch, std::vector<BackwardLaunch>& plan) {
+    bool splits = splits_keys_on_amd(problem, arch.family), is_default = config == amd_tile(problem, arch.family, splits ? attention_backward_keys_alone : attention_backward_keys);
+    if (splits) plan.push_back({attention_backward_keys_alone, config}), plan.push_back({attention_backward_values_alone, config});
+    else plan.push_back({attention_backward_keys, config});
+    plan.push_back({attention_backward_queries, is_default ? amd_tile(problem, arch.family, attention_backward_queries) : changed_over(config)});
+}
+
 }  // namespace
 
 std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& config, const Arch& arch, bool aligned) {
     std::vector<BackwardLaunch> plan{{attention_backward_prologue, config}};
-    if (arch.backend == "nvidia" && !takes_sm90_backward(problem, arch, aligned)) {
+    if (arch.backend == "amd") {
+        add_amd_passes(problem, config, arch, plan);
+    } else if (arch.backend == "nvidia" && !takes_sm90_backward(problem, arch, aligned)) {
         add_sm80_passes(problem, config, plan);
     } else {
         plan.push_back({attention_backward_keys, config});
@@ -69,6 +100,7 @@ std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& 
 
 Config default_backward_config(const Problem& problem, const Arch& arch, bool aligned) {
     Config config;
+    if (arch.backend == "amd") return amd_tile(problem, arch.family, splits_keys_on_amd(problem, arch.family) ? attention_backward_keys_alone : attention_backward_keys);
     if (arch.backend != "nvidia") return config;
     if (!takes_sm90_backward(problem, arch, aligned)) {
         if (!find_sm80_tile(problem, attention_backward_keys, config)) (void)find_sm80_tile(problem, attention_backward_keys_alone, config);

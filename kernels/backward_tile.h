@@ -7,8 +7,6 @@
 namespace tilewright::kernel {
 
 struct NoFragment {};  // where a variant needs none
-template <bool first, class A, class B> struct Choose { using type = A; };
-template <class A, class B> struct Choose<false, A, B> { using type = B; };
 
 // One tile of columns of one head.
 struct BackwardStep {

@@ -50,4 +50,32 @@ constexpr const char* amd_restriction(AmdFamily family, const AmdShape& s) {
     return nullptr;
 }
 
+// The backward's passes: products of a tile's rows with tiles of columns, of which `scored` makes S and `carried` dP.
+struct AmdBackwardShape {
+    int rows, columns, workers, scored_depth, carried_depth;
+    bool gives_scored, gives_carried;
+};
+constexpr int amd_backward_rows_threads = 256;
+// Where things are in LDS, of what is scored [0] and carried [1], in bytes: rows on RDNA, where registers are few, and columns, straight
+// for S and dP, transposed for the gradients.
+struct AmdBackwardLds {
+    bool holds_rows;
+    int row[2], straight[2], transposed[2], bytes;
+};
+// `scored` and `carried`: the resources of the same tile as a forward's, with either depth.
+constexpr AmdBackwardLds amd_backward_lds(const AmdResources& scored, const AmdResources& carried, const AmdBackwardShape& s) {
+    AmdBackwardLds l{};
+    l.holds_rows = scored.wave == 32;
+    auto place = [&](bool needed, int members, int width) {
+        int at = l.bytes;
+        l.bytes += needed ? 2 * members * width : 0;
+        return at;
+    };
+    l.row[0] = place(l.holds_rows, s.rows, scored.key_dim), l.row[1] = place(l.holds_rows && s.gives_scored, s.rows, carried.key_dim);
+    l.straight[0] = place(true, s.columns, scored.key_dim), l.straight[1] = place(s.gives_scored, s.columns, carried.key_dim);
+    l.transposed[0] = place(s.gives_scored, s.columns, scored.value_dim), l.transposed[1] = place(s.gives_carried, s.columns, carried.value_dim);
+    return l;
+}
+constexpr AmdShape amd_backward_view(const AmdBackwardShape& s, int depth) { return {s.rows, s.columns, 1, s.workers, depth, depth}; }
+
 }  // namespace tilewright::kernel

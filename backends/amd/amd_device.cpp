@@ -113,10 +113,12 @@ public:
         kernel::AppendParameters parameters = given;
         return launch_blocks(static_cast<const AmdKernel&>(kernel), kernel::append_blocks(parameters), &parameters, stream);
     }
+    Status launch(Kernel& kernel, const kernel::BackwardParameters& parameters, void* stream) override;
     Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) override;
     Result<int> resident_blocks(Kernel& kernel) override;
 
 private:
+    Status launch_blocks(const AmdKernel& kernel, int blocks, void* argument, void* stream);
     template <class Body>
     Status run(Body&& body) {
         Current current(hip_);
@@ -176,11 +178,18 @@ Result<std::unique_ptr<Kernel>> AmdDevice::load(const CodeObject& object, const 
 }
 
 Status AmdDevice::launch(Kernel& kernel, const kernel::ForwardParameters& given, void* stream) {
-    const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
     kernel::ForwardParameters parameters = given;
-    fill_work_order(amd_kernel.spec, parameters);
+    fill_work_order(static_cast<const AmdKernel&>(kernel).spec, parameters);
     parameters.tiles_dealt = nullptr;  // one block a tile: none is dealt
     return launch_blocks(amd_kernel, parameters.tiles, &parameters, stream);
+}
+
+Status AmdDevice::launch(Kernel& kernel, const kernel::BackwardParameters& given, void* stream) {
+    const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
+    kernel::BackwardParameters parameters = given;
+    fill_work_order(amd_kernel.spec, parameters);
+    parameters.forward.tiles_dealt = nullptr;
+    return launch_blocks(amd_kernel, parameters.forward.tiles, &parameters, stream);
 }
 
 Status AmdDevice::launch(Kernel& kernel, const kernel::PackedParameters& given, void* stream) {

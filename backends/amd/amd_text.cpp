@@ -14,16 +14,15 @@ using kernel::AmdShape;
 
 struct FamilyNames {
     AmdFamily family;
-    const char* header;
-    const char* type;
+    std::string header, type;  // the type without its <Config>
 };
 
 FamilyNames names_of(const Arch& arch) {
-    if (arch.name == "gfx950") return {AmdFamily::cdna, "arch/cdna4.h", "Cdna4<Config>"};  // deeper matrix instructions
+    if (arch.name == "gfx950") return {AmdFamily::cdna, "arch/cdna4.h", "Cdna4"};  // deeper matrix instructions
     Family family = arch.family;
-    if (family == Family::rdna3) return {AmdFamily::rdna3, "arch/rdna3.h", "Rdna3<Config>"};
-    if (family == Family::rdna4) return {AmdFamily::rdna4, "arch/rdna4.h", "Rdna4<Config>"};
-    return {AmdFamily::cdna, "arch/cdna.h", "Cdna<Config>"};
+    if (family == Family::rdna3) return {AmdFamily::rdna3, "arch/rdna3.h", "Rdna3"};
+    if (family == Family::rdna4) return {AmdFamily::rdna4, "arch/rdna4.h", "Rdna4"};
+    return {AmdFamily::cdna, "arch/cdna.h", "Cdna"};
 }
 
 Status refuse(const std::string& what, int64_t value, const std::string& limit) {
@@ -48,10 +47,56 @@ std::string entry_text(const KernelSpec& spec, const Arch& arch) {
            "<Arch>(arguments, shared);\n}\n";
 }
 
+Status check_limits(const Config& c, const Arch& arch, int threads, int shared_bytes) {
+    if (threads > arch.max_threads_per_block) return refuse("threads of a block", threads, arch.name + " allows " + std::to_string(arch.max_threads_per_block));
+    if (shared_bytes > arch.shared_bytes_per_block) return refuse("shared bytes of a block", shared_bytes, arch.name + " allows " + std::to_string(arch.shared_bytes_per_block));
+    int most_waves = arch.max_warps_per_unit / arch.simds_per_unit;
+    if (c.blocks > most_waves) return refuse("blocks", c.blocks, "a SIMD of " + arch.name + " holds " + std::to_string(most_waves) + " waves");
+    return {};
+}
+
+// The kernels that work row by row.
+FamilyText backward_rows_text(const KernelSpec& spec, const Arch& arch) {
+    FamilyText text;
+    text.header = "arch/amd_backward_rows.h";
+    text.type = "AmdBackwardRows<Config, " + std::to_string(arch.warp_size) + ">";
+    text.entry = entry_text(spec, arch);
+    text.threads = kernel::amd_backward_rows_threads;
+    return text;
+}
+
+Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
+    const Config& c = spec.config;
+    const Problem& p = spec.problem;
+    if (p.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
+    if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) return backward_rows_text(spec, arch);
+    FamilyNames names = names_of(arch);
+    kernel::AmdBackwardShape shape{c.block_q, c.block_kv, c.workers, (int)p.head_dim, (int)p.head_dim_v, gives_scored(spec.kind), gives_carried(spec.kind)};
+    if (is_over_keys(spec.kind)) std::swap(shape.rows, shape.columns);
+    AmdResources needs[2];
+    for (int i : {0, 1}) {
+        AmdShape view = amd_backward_view(shape, i == 0 ? shape.scored_depth : shape.carried_depth);
+        if (const char* restriction = amd_restriction(names.family, view))
+            return Status(StatusCode::unsupported, std::string(restriction) + (is_over_keys(spec.kind) ? "; the backward's rows are keys here, and its columns queries" : ""));
+        needs[i] = amd_resources(names.family, view);
+    }
+    if (c.stages > 2) return refuse("stages", c.stages, "it must be 1 or 2");
+    if (kernel::backward_query_block % c.block_q) return refuse("block_q", c.block_q, "the backward's must divide " + std::to_string(kernel::backward_query_block));
+    TILEWRIGHT_RETURN_IF_ERROR(check_limits(c, arch, needs[0].threads, amd_backward_lds(needs[0], needs[1], shape).bytes));
+    FamilyText text;
+    text.base_header = names.header;
+    text.header = "arch/amd_backward.h";
+    text.type = "AmdBackward<" + names.type + ", Config>";
+    text.entry = entry_text(spec, arch);
+    text.threads = needs[0].threads;
+    return text;
+}
+
 }  // namespace
 
 Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     const Config& c = spec.config;
+    if (is_backward(spec.kind)) return backward_text(spec, arch);
     if (spec.kind == KernelKind::append) {
         FamilyText text;
         text.header = "arch/amd_append.h", text.type = "AmdAppend<Config>", text.entry = entry_text(spec, arch), text.threads = kernel::append_threads;
@@ -63,20 +108,17 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.problem.dtype == DType::fp32) return Status(StatusCode::unsupported, "AMD kernels are for fp16 and bf16, not fp32");
     if (c.persistent) return refuse("persistent", c.persistent, "AMD's blocks do one tile each: it must be 0");
 
+    if (is_backward(spec.kind)) return backward_text(spec, arch);
+
     FamilyNames names = names_of(arch);
     AmdShape shape{c.block_q, c.block_kv, c.stages, c.workers, static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v)};
     if (const char* restriction = amd_restriction(names.family, shape)) return Status(StatusCode::unsupported, restriction);
     AmdResources needs = amd_resources(names.family, shape);
-    if (needs.threads > arch.max_threads_per_block)
-        return refuse("threads of a block", needs.threads, arch.name + " allows " + std::to_string(arch.max_threads_per_block));
-    if (needs.shared_bytes > arch.shared_bytes_per_block)
-        return refuse("shared bytes of a block", needs.shared_bytes, arch.name + " allows " + std::to_string(arch.shared_bytes_per_block));
-    int most_waves = arch.max_warps_per_unit / arch.simds_per_unit;
-    if (c.blocks > most_waves) return refuse("blocks", c.blocks, "a SIMD of " + arch.name + " holds " + std::to_string(most_waves) + " waves");
+    TILEWRIGHT_RETURN_IF_ERROR(check_limits(c, arch, needs.threads, needs.shared_bytes));
 
     FamilyText text;
     text.header = names.header;
-    text.type = names.type;
+    text.type = names.type + "<Config>";
     if (decodes) text.base_header = names.header, text.header = "arch/amd_decode.h", text.type = "AmdDecode<" + text.type + ">";
     text.entry = entry_text(spec, arch);
     text.threads = needs.threads;

@@ -110,6 +110,35 @@ TILEWRIGHT_DEVICE int slot(int row, int piece) {
     return row * (16 * pieces) + piece / span * (16 * span) + ((piece ^ turn) & (span - 1)) * 16;
 }
 
+// How threads share a tile that is transposed on its way to LDS: a thread has blocks of 4 members (rows in memory) by a piece of 8
+// columns. Neighbouring threads have neighbouring pieces of a row, up to `span`, for reading; then neighbouring positions, for
+// writing. All counts are powers of two: a thread's part of a number and that of its n-th load are different bits.
+constexpr int power_of_two_from(int x) {
+    int n = 1;
+    while (n < x) n *= 2;
+    return n;
+}
+template <int pieces, int members, int threads>
+struct Blocks {
+    static constexpr int span = min_of(8, power_of_two_from(pieces)), quads = members / 4, quads_at_once = threads / span;
+    static constexpr int panels = (pieces + span - 1) / span, loads = (quads * panels + quads_at_once - 1) / quads_at_once;
+    static TILEWRIGHT_DEVICE int position(int of_thread) { return of_thread / span % quads * 4; }
+    static TILEWRIGHT_DEVICE int piece(int of_thread) { return of_thread / span / quads * span + of_thread % span; }
+    // What the n-th load adds.
+    static TILEWRIGHT_DEVICE constexpr int position_step(int n) { return n * quads_at_once % quads * 4; }
+    static TILEWRIGHT_DEVICE constexpr int piece_step(int n) { return n * quads_at_once / quads * span; }
+    static TILEWRIGHT_DEVICE bool has(int n) {
+        return (panels * span == pieces && loads * quads_at_once == quads * panels) || piece(thread()) + piece_step(n) < pieces;
+    }
+};
+// Eight columns of four members, transposed: rows of LDS are columns, `positions` pieces each.
+template <int positions>
+TILEWRIGHT_DEVICE void write_transposed(char* to, int column, int position, const short8 (&x)[4]) {
+    short8 a = x[0], b = x[1], c = x[2], d = x[3];
+    TILEWRIGHT_UNROLL for (int j = 0; j < 8; ++j)
+        *(short4*)(to + slot<positions, true>(column + j, position / 8) + position % 8 * 2) = short4{a[j], b[j], c[j], d[j]};
+}
+
 // An element of a vector cannot be bound to a reference.
 template <class Vector>
 struct Reference {

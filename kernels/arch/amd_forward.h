@@ -9,15 +9,6 @@
 
 namespace tilewright::kernel::amd {
 
-template <bool first, class First, class Second>
-struct Choose {
-    using Type = First;
-};
-template <class First, class Second>
-struct Choose<false, First, Second> {
-    using Type = Second;
-};
-
 template <class Config_, class Matrix, AmdFamily family>
 struct Forward : Lane {
     using Config = Config_;
@@ -45,7 +36,7 @@ struct Forward : Lane {
                   (Matrix::products == 1 && accumulator_keeps_lanes(Layout::Accumulator::table, Left::table)));
     static_assert(rows_per_lane(Layout::Accumulator::table) == 1, "a lane holds one query of a strip");
     // Of an output row, a lane holds this many neighbours.
-    using Neighbours = typename Choose<Layout::Accumulator::table.element_bits[2].column == 4, short8, short4>::Type;
+    using Neighbours = typename Choose<Layout::Accumulator::table.element_bits[2].column == 4, short8, short4>::type;
 
     static TILEWRIGHT_DEVICE int lane() { return thread() % wave; }
     static TILEWRIGHT_DEVICE int first_row() { return thread() / wave * (strips * side); }
@@ -151,7 +142,8 @@ struct Forward : Lane {
     using Pipeline = amd::Pipeline<Forward>;
     struct QueryInRegisters {
         Operand b[strips][needs.key_dim / depth];
-        TILEWRIGHT_DEVICE explicit QueryInRegisters(const Pipeline& pipeline) {
+        template <class Source>
+        TILEWRIGHT_DEVICE explicit QueryInRegisters(const Source& pipeline) {
             TILEWRIGHT_UNROLL for (int r = 0; r < strips; ++r) TILEWRIGHT_UNROLL for (int k = 0; k < needs.key_dim / depth; ++k)
                 b[r][k] = pipeline.query_piece(first_row() + r * side + lane() % side, k * (depth / 8) + lane() / side);
         }
@@ -160,7 +152,8 @@ struct Forward : Lane {
     struct QueryInLds {  // a wave's own rows: nobody else reads them
         static constexpr int pieces = needs.key_dim / 8;
         const char* from;
-        TILEWRIGHT_DEVICE explicit QueryInLds(const Pipeline& pipeline) {
+        template <class Source>
+        TILEWRIGHT_DEVICE explicit QueryInLds(const Source& pipeline) {
             char* to = pipeline.queries_at() + first_row() * (2 * needs.key_dim);
             for (int index = lane(); index < strips * side * pieces; index += wave)
                 *(short8*)(to + slot<pieces>(index / pieces, index % pieces)) = pipeline.query_piece(first_row() + index / pieces, index % pieces);
@@ -168,20 +161,22 @@ struct Forward : Lane {
         }
         TILEWRIGHT_DEVICE Operand at(int r, int k) const { return operand<pieces>(from, r, k); }
     };
-    using Query = typename Choose<needs.queries_in_lds, QueryInLds, QueryInRegisters>::Type;
+    using Query = typename Choose<needs.queries_in_lds, QueryInLds, QueryInRegisters>::type;
 
     static constexpr int shared_bytes =
         Config::stages * (Pipeline::key_bytes + Pipeline::value_bytes) + (needs.queries_in_lds ? 2 * Config::block_q * needs.key_dim : 0);
     static_assert(shared_bytes == needs.shared_bytes);
 
-    static TILEWRIGHT_DEVICE void start_scores(Scores& scores, const Query& query, const char* keys) {
+    template <class Fragment, class Rows>
+    static TILEWRIGHT_DEVICE void start_scores(Fragment& scores, const Rows& query, const char* keys) {
         scores.clear();
         TILEWRIGHT_UNROLL for (int k = 0; k < needs.key_dim / depth; ++k) TILEWRIGHT_UNROLL for (int t = 0; t < Config::block_kv / side; ++t) {
             Operand a = operand<needs.key_dim / 8>(keys, t, k);
             TILEWRIGHT_UNROLL for (int r = 0; r < strips; ++r) scores.d[r][t] = Matrix::multiply(Element(), a, query.at(r, k), scores.d[r][t]);
         }
     }
-    static TILEWRIGHT_DEVICE void start_output(Output& output, const Rounded& p, const char* values) {
+    template <class Fragment, class Left>
+    static TILEWRIGHT_DEVICE void start_output(Fragment& output, const Left& p, const char* values) {
         TILEWRIGHT_UNROLL for (int t = 0; t < needs.value_dim / side; ++t) TILEWRIGHT_UNROLL for (int k = 0; k < Config::block_kv / depth; ++k) {
             Operand a = operand<Config::block_kv / 8, true>(values, t, k);
             TILEWRIGHT_UNROLL for (int r = 0; r < strips; ++r) output.d[r][t] = Matrix::multiply(Element(), a, p.b[r][k], output.d[r][t]);

@@ -4,12 +4,6 @@
 
 namespace tilewright::kernel::amd {
 
-constexpr int power_of_two_from(int x) {
-    int n = 1;
-    while (n < x) n *= 2;
-    return n;
-}
-
 // Where rows of keys and values are, if they lie in pages.
 template <bool paged> struct Pages {};
 template <> struct Pages<true> {
@@ -34,11 +28,8 @@ struct Pipeline : Pages<Arch::Config::paged> {
     // K: a thread has the same piece of 8 columns of every rows_at_once-th row.
     static constexpr int row_lanes = power_of_two_from(key_pieces), rows_at_once = threads / row_lanes;
     static constexpr int key_loads = (block_kv + rows_at_once - 1) / rows_at_once;
-    // V: it has blocks of 4 keys by 8 columns. Neighbouring threads have neighbouring pieces of a row, up to `span`, for
-    // reading; then neighbouring positions, for writing. All counts are powers of two: a thread's part of a number and that of
-    // its n-th load are different bits.
-    static constexpr int span = min_of(8, power_of_two_from(value_pieces)), quads = block_kv / 4, quads_at_once = threads / span;
-    static constexpr int panels = (value_pieces + span - 1) / span, value_loads = (quads * panels + quads_at_once - 1) / quads_at_once;
+    // V: it has blocks of 4 keys by 8 columns.
+    using Values = Blocks<value_pieces, block_kv, threads>;
 
     // One buffer: values are loaded while scores are computed and keys while the output is, so that only one of the two is in
     // registers. Overlapped, or with two buffers, both are loaded a tile ahead; two buffers need one barrier a tile, or two.
@@ -55,13 +46,13 @@ struct Pipeline : Pages<Arch::Config::paged> {
     int key_begin, key_end;      // some query of the tile sees these; what lies outside is read as zeros
     int next_keys, next_values, buffer = 0, value_buffer = 0;
     bool cleared = false;  // this thread has read an infinity or NaN as zero
-    short8 key_piece[key_loads], value_piece[value_loads][4];
+    short8 key_piece[key_loads], value_piece[Values::loads][4];
 
     TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared, const Pages<Config::paged>& pages = {})
         : Pages<Config::paged>(pages), p(p), tile(tile), shared(shared),
           key(row_of((const Element*)p.key, p.key_strides, tile.key_batch(), tile.kv_head, key_row()) + key_piece_at() * 8),
-          value(row_of((const Element*)p.value, p.value_strides, tile.key_batch(), tile.kv_head, Arch::key_at(value_position(thread()))) +
-                value_piece_at(thread()) * 8),
+          value(row_of((const Element*)p.value, p.value_strides, tile.key_batch(), tile.kv_head, Arch::key_at(Values::position(thread()))) +
+                Values::piece(thread()) * 8),
           key_begin(tile.visible_begin(0)),
           key_end(tile.visible_end(tile.rows() - 1)), next_keys(tile.kv_end - 1), next_values(tile.kv_end - 1) {
         fetch_keys();
@@ -155,7 +146,7 @@ private:
     }
     TILEWRIGHT_DEVICE const Element* value_part(int row) const {
         if constexpr (Config::paged)
-            return this->template row<Element>(p.value, p.value_strides, tile.kv_head, row + Arch::key_at(value_position(thread()))) + value_piece_at(thread()) * 8;
+            return this->template row<Element>(p.value, p.value_strides, tile.kv_head, row + Arch::key_at(Values::position(thread()))) + Values::piece(thread()) * 8;
         else return value + row * p.value_strides.row;
     }
     TILEWRIGHT_DEVICE void fetch_keys() {
@@ -177,14 +168,6 @@ private:
             *(short8*)(to + slot<key_pieces>(n * rows_at_once + key_row(), key_piece_at())) = key_piece[n];
     }
 
-    static TILEWRIGHT_DEVICE int value_position(int thread) { return thread / span % quads * 4; }
-    static TILEWRIGHT_DEVICE int value_piece_at(int thread) { return thread / span / quads * span + thread % span; }
-    // What the n-th load adds.
-    static TILEWRIGHT_DEVICE constexpr int position_step(int n) { return n * quads_at_once % quads * 4; }
-    static TILEWRIGHT_DEVICE constexpr int piece_step(int n) { return n * quads_at_once / quads * span; }
-    static TILEWRIGHT_DEVICE bool has_values(int n) {
-        return (panels * span == value_pieces && value_loads * quads_at_once == quads * panels) || value_piece_at(thread()) + piece_step(n) < value_pieces;
-    }
     TILEWRIGHT_DEVICE void fetch_values() {
         int first = next_values * block_kv;
         if (next_values >= tile.kv_begin) all_seen(first) ? load_values<true>(first) : load_values<false>(first);
@@ -192,26 +175,24 @@ private:
     }
     template <bool whole>
     TILEWRIGHT_DEVICE void load_values(int first) {
-        TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n) TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) {
-            int row = first + Arch::key_at(position_step(n)) + i;
+        TILEWRIGHT_UNROLL for (int n = 0; n < Values::loads; ++n) TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) {
+            int row = first + Arch::key_at(Values::position_step(n)) + i;
             value_piece[n][i] = short8{};
-            if (has_values(n) && (whole || is_seen(row + Arch::key_at(value_position(thread())))))
-                value_piece[n][i] = load_piece<Config::head_dim_v, Config::aligned>(value_part(row) + piece_step(n) * 8,
-                                                                                    (value_piece_at(thread()) + piece_step(n)) * 8);
+            if (Values::has(n) && (whole || is_seen(row + Arch::key_at(Values::position(thread())))))
+                value_piece[n][i] = load_piece<Config::head_dim_v, Config::aligned>(value_part(row) + Values::piece_step(n) * 8,
+                                                                                    (Values::piece(thread()) + Values::piece_step(n)) * 8);
         }
     }
     TILEWRIGHT_DEVICE void write_values(char* to) {
         if constexpr (rows_differ)
             if (Config::bias || tile.needs_mask(next_values + 1))
-                TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n)
+                TILEWRIGHT_UNROLL for (int n = 0; n < Values::loads; ++n)
                     TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) cleared |= clear_nonfinite<Element>(value_piece[n][i]);
         int self = thread();
         TILEWRIGHT_FORGET(self);
-        TILEWRIGHT_UNROLL for (int n = 0; n < value_loads; ++n) {
-            int row = (value_piece_at(self) + piece_step(n)) * 8, position = value_position(self) + position_step(n);
-            short8 a = value_piece[n][0], b = value_piece[n][1], c = value_piece[n][2], d = value_piece[n][3];
-            if (has_values(n)) TILEWRIGHT_UNROLL for (int j = 0; j < 8; ++j)
-                *(short4*)(to + slot<position_pieces, true>(row + j, position / 8) + position % 8 * 2) = short4{a[j], b[j], c[j], d[j]};
+        TILEWRIGHT_UNROLL for (int n = 0; n < Values::loads; ++n) {
+            int column = (Values::piece(self) + Values::piece_step(n)) * 8, position = Values::position(self) + Values::position_step(n);
+            if (Values::has(n)) write_transposed<position_pieces>(to, column, position, value_piece[n]);
         }
     }
 };

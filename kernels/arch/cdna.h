@@ -51,7 +51,7 @@ struct Mfma32 : Wave64 {
 template <class Config>
 constexpr bool uses_side_32 = Config::block_q / Config::workers % 32 == 0;  // as in resources_amd.h, which is asserted
 template <class Config>
-using MfmaOf = typename Choose<uses_side_32<Config>, Mfma32, Mfma16>::Type;
+using MfmaOf = typename Choose<uses_side_32<Config>, Mfma32, Mfma16>::type;
 
 // gfx90a's MFMA takes subnormal fp16 operands for zero, so a probability under 2^-14 would be in the row's sum and not in its
 // output. Lifting all of them as far as 2^15, which rows that lag by `slack` can reach, leaves only those under 2^-(29 - slack)

@@ -34,7 +34,7 @@ struct DeepMfma32 : Wave64 {
 };
 
 template <class Config>
-using DeepMfmaOf = typename Choose<uses_side_32<Config>, DeepMfma32, DeepMfma16>::Type;
+using DeepMfmaOf = typename Choose<uses_side_32<Config>, DeepMfma32, DeepMfma16>::type;
 
 }  // namespace amd
 

@@ -19,6 +19,9 @@ constexpr float log_of_2 = 0.6931471805599453f;
 // Written as bits: some device compilers have no name for it that needs no header.
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u);
 
+template <bool first, class A, class B> struct Choose { using type = A; };
+template <class A, class B> struct Choose<false, A, B> { using type = B; };
+
 constexpr int round_up(int x, int multiple) { return (x + multiple - 1) / multiple * multiple; }
 
 }  // namespace tilewright::kernel

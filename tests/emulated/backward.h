@@ -1,0 +1,29 @@
+// Emulated kernels of the backward: what they were compiled for, and how to run them on host memory.
+#pragma once
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "kernels/parameters.h"
+
+namespace tilewright::emulated {
+
+enum class Pass { prologue, keys, keys_alone, values_alone, queries, sink };
+
+struct EmulatedBackward {
+    std::string name;
+    std::string problem;  // head dimensions, type, mask and variants: "d64,bf16,causal"
+    bool aligned;
+    int block_q, block_kv;
+    // Of a launch whose work order is filled in; `order`: of fibers.h.
+    void (*run)(Pass pass, const kernel::BackwardParameters& parameters, int order);
+};
+
+inline void PrintTo(const EmulatedBackward& kernels, std::ostream* to) { *to << kernels.name; }
+
+// One list a family.
+std::vector<EmulatedBackward> cdna_backward();
+std::vector<EmulatedBackward> rdna3_backward();
+std::vector<EmulatedBackward> rdna4_backward();
+
+}  // namespace tilewright::emulated
