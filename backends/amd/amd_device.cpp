@@ -118,7 +118,6 @@ public:
     Result<int> resident_blocks(Kernel& kernel) override;
 
 private:
-    Status launch_blocks(const AmdKernel& kernel, int blocks, void* argument, void* stream);
     template <class Body>
     Status run(Body&& body) {
         Current current(hip_);
@@ -149,6 +148,7 @@ private:
 size_t parameter_bytes(const KernelSpec& spec) {
     if (spec.kind == KernelKind::append) return sizeof(kernel::AppendParameters);
     if (spec.kind == KernelKind::attention_decode) return sizeof(kernel::DecodeParameters);
+    if (is_backward(spec.kind)) return sizeof(kernel::BackwardParameters);
     return spec.packed ? sizeof(kernel::PackedParameters) : sizeof(kernel::ForwardParameters);
 }
 
@@ -178,8 +178,9 @@ Result<std::unique_ptr<Kernel>> AmdDevice::load(const CodeObject& object, const 
 }
 
 Status AmdDevice::launch(Kernel& kernel, const kernel::ForwardParameters& given, void* stream) {
+    const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
     kernel::ForwardParameters parameters = given;
-    fill_work_order(static_cast<const AmdKernel&>(kernel).spec, parameters);
+    fill_work_order(amd_kernel.spec, parameters);
     parameters.tiles_dealt = nullptr;  // one block a tile: none is dealt
     return launch_blocks(amd_kernel, parameters.tiles, &parameters, stream);
 }

@@ -17,14 +17,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // A kernel that takes what every launch hands over.
-KernelSource forward_shaped_kernel() {
+KernelSource shaped_kernel(size_t parameter_bytes) {
     return {
-        .text = "struct P { char bytes[" + std::to_string(sizeof(kernel::ForwardParameters)) +
+        .text = "struct P { char bytes[" + std::to_string(parameter_bytes) +
                 "]; };\nextern \"C\" __attribute__((global, amdgpu_flat_work_group_size(128, 128))) void shaped(P p) { *(volatile char*)0 = p.bytes[7]; }\n",
         .entry = "shaped",
         .threads = 128,
         .shared_bytes = 512};
 }
+
+KernelSource forward_shaped_kernel() { return shaped_kernel(sizeof(kernel::ForwardParameters)); }
 
 class AmdDevice : public testing::Test {
 protected:
@@ -233,6 +235,25 @@ TEST_F(AmdLaunch, PackedDecodingAndAppendingKernelsGetTheirOwnParametersAndBlock
     ASSERT_EQ(state_->launches.size(), 1u);
     EXPECT_THAT(state_->launches[0].grid, ElementsAre(12, 1, 1));  // two runs of rows
     EXPECT_EQ(seen(append).capacity, 500);
+}
+
+TEST_F(AmdLaunch, HandsOverTheParametersOfABackward) {
+    KernelSource source = shaped_kernel(sizeof(kernel::BackwardParameters));
+    object_ = compile_for_test(source, "gfx942");
+    spec_.kind = KernelKind::attention_backward_keys, spec_.config.block_kv = 32;
+    EXPECT_THAT(load().message(), HasSubstr("bytes of arguments"));  // of the forward's kernel
+    auto kernel = device_->load(object_, spec_, source);
+    ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+    state_->argument_bytes = sizeof(kernel::BackwardParameters);
+    kernel::BackwardParameters given{};
+    given.forward = parameters(), given.padded_queries = 128;
+    ASSERT_TRUE(device_->launch(**kernel, given, nullptr).ok());
+    ASSERT_EQ(state_->launches.size(), 1u);
+    EXPECT_THAT(state_->launches[0].grid, ElementsAre(2 * 2 * 7, 1, 1));  // 2 batches, 2 KV heads, 7 tiles of 32 keys
+    kernel::BackwardParameters seen;
+    memcpy(&seen, state_->launches[0].arguments.data(), sizeof seen);
+    EXPECT_EQ(seen.forward.tiles, 28);
+    EXPECT_EQ(seen.padded_queries, 128);
 }
 
 TEST_F(AmdLaunch, AnEmptyProblemLaunchesNothing) {

@@ -7,6 +7,7 @@
 #include "backends/amd/code_object.h"
 #include "backends/amd/compiler.h"
 #include "backends/amd/inspect.h"
+#include "backends/backward_plan.h"
 #include "core/process.h"
 #include "core/scratch_directory.h"
 #include "model/decode_config.h"
@@ -31,6 +32,7 @@ std::vector<std::string> problems() {
     for (int head_dim : {64, 128, 256})
         for (const char* rest : {"bf16,causal", "fp16"}) result.push_back("forward:b4,hq16,sq4096,d" + std::to_string(head_dim) + "," + rest);
     for (const char* rest : {"sq1,skv8192,d64,fp16", "sq1,skv8192,d128,bf16,page16", "sq4,skv8192,d128,bf16,causal"}) result.push_back(std::string("decode:b16,hq32,hkv8,") + rest);
+    for (const char* rest : {"d64,fp16", "d128,bf16,causal", "d128,bf16,window127:0,softcap,alibi,sink"}) result.push_back(std::string("backward:b4,hq16,sq4096,") + rest);
     return result;
 }
 
@@ -41,28 +43,43 @@ struct Compiled {
     Resources resources;
 };
 
-KernelSpec spec_of(const Problem& problem, const Config& config) {
+KernelKind kind_of(const Problem& problem) { return problem.operation == Operation::decode ? KernelKind::attention_decode : KernelKind::attention_forward; }
+
+KernelSpec spec_of(const Problem& problem, const Config& config, KernelKind kind) {
     KernelSpec spec = dense_spec(problem, config);
-    if (problem.operation == Operation::decode) spec.kind = KernelKind::attention_decode, spec.paged = problem.page_size != 0;
+    spec.kind = kind, spec.paged = problem.page_size != 0;
     return spec;
 }
 
-Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config) {
+// What a problem runs by default, but for what goes row by row.
+std::vector<BackwardLaunch> kernels_of(const Problem& problem, const Arch& arch) {
+    if (problem.operation == Operation::decode) return {{KernelKind::attention_decode, decode_config(problem, arch, true)}};
+    if (problem.operation == Operation::forward) return {{KernelKind::attention_forward, default_config(problem, arch)}};
+    std::vector<BackwardLaunch> plan = backward_plan(problem, default_backward_config(problem, arch, true), arch, true);
+    std::erase_if(plan, [](const BackwardLaunch& l) { return l.kind == KernelKind::attention_backward_prologue || l.kind == KernelKind::attention_backward_sink; });
+    return plan;
+}
+
+Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config, KernelKind kind) {
     TILEWRIGHT_ASSIGN_OR_RETURN(amd::Compiler compiler, golden_compiler());
-    Compiled compiled{spec_of(problem, config), {}, {}, {}};
+    Compiled compiled{spec_of(problem, config, kind), {}, {}, {}};
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.source, generate(compiled.spec, arch));
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.object, amd::compile(compiler, compiled.source, arch));
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.resources, amd::inspect(compiled.object));
     return compiled;
 }
 
-Json row_of(const Arch& arch, const Problem& problem, const Config& config, const Resources& r) {
+Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config) { return compile(arch, problem, config, kind_of(problem)); }
+
+Json row_of(const Arch& arch, const Problem& problem, const Config& config, KernelKind kind, const Resources& r) {
     Json counts = {{"vgpr", r.registers},           {"agpr", r.accumulation_registers}, {"sgpr", r.scalar_registers},
                    {"lds_bytes", r.shared_bytes},   {"scratch_bytes", r.local_bytes},   {"vgpr_spills", r.vector_spills},
                    {"sgpr_spills", r.scalar_spills}};
     for (const auto& [group, count] : r.instructions)
         if (group == "matrix" || group == "wait" || group == "lds" || group == "barrier") counts[group] = count;
-    return {{"arch", arch.name}, {"problem", to_text(problem)}, {"config", Json::parse(to_json(config))}, {"counts", counts}};
+    Json row = {{"arch", arch.name}, {"problem", to_text(problem)}, {"config", Json::parse(to_json(config))}, {"counts", counts}};
+    if (is_backward(kind)) row["kernel"] = name(kind);
+    return row;
 }
 
 // The compiler's own estimate, rounded to whole blocks as the model's is.
@@ -85,24 +102,24 @@ TEST(AmdResources, DefaultConfigsAreAsTheGoldenFileHasThem) {
         for (const std::string& text : problems()) {
             const Arch& arch = *find_arch(name);
             Problem problem = *parse_problem(text);
-            bool decodes = problem.operation == Operation::decode;
-            Config config = decodes ? decode_config(problem, arch, true) : default_config(problem, arch);
-            auto compiled = compile(arch, problem, config);
-            ASSERT_TRUE(compiled.ok()) << name << " " << text << ": " << compiled.status().message();
-            Json row = row_of(arch, problem, config, compiled->resources);
-            now.push_back(row);
-            EXPECT_EQ(compiled->resources.vector_spills, 0) << row.dump();
-            EXPECT_EQ(compiled->resources.local_bytes, 0) << row.dump();
-            // Of decoding some scalars wait in a vector register from one part to the next.
-            EXPECT_EQ(decodes ? 0 : compiled->resources.scalar_spills, 0) << row.dump();
-            if (writes) continue;
-            bool found = false;
-            for (const Json& old : golden) {
-                if (old["arch"] != row["arch"] || old["problem"] != row["problem"]) continue;
-                found = true;
-                EXPECT_EQ(old.dump(), row.dump()) << "if this is meant, scripts/update_golden.sh writes it down";
+            for (const BackwardLaunch& launch : kernels_of(problem, arch)) {
+                auto compiled = compile(arch, problem, launch.config, launch.kind);
+                ASSERT_TRUE(compiled.ok()) << name << " " << text << ": " << compiled.status().message();
+                Json row = row_of(arch, problem, launch.config, launch.kind, compiled->resources);
+                now.push_back(row);
+                EXPECT_EQ(compiled->resources.vector_spills, 0) << row.dump();
+                EXPECT_EQ(compiled->resources.local_bytes, 0) << row.dump();
+                // Of decoding some scalars wait in a vector register from one part to the next.
+                EXPECT_EQ(launch.kind == KernelKind::attention_decode ? 0 : compiled->resources.scalar_spills, 0) << row.dump();
+                if (writes) continue;
+                bool found = false;
+                for (const Json& old : golden) {
+                    if (old["arch"] != row["arch"] || old["problem"] != row["problem"] || old.value("kernel", "") != row.value("kernel", "")) continue;
+                    found = true;
+                    EXPECT_EQ(old.dump(), row.dump()) << "if this is meant, scripts/update_golden.sh writes it down";
+                }
+                EXPECT_TRUE(found) << row.dump() << " is not in " << golden_file;
             }
-            EXPECT_TRUE(found) << row.dump() << " is not in " << golden_file;
         }
     if (!writes) return;
     std::string lines = "[\n";
