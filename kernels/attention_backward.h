@@ -52,6 +52,13 @@ TILEWRIGHT_DEVICE void clear_hidden(Fragment& x, const BackwardTile<typename Arc
     }
 }
 
+// Products that flush small operands get probabilities times this.
+template <class Arch> constexpr float lift = 1 << Arch::probability_lift;
+template <class Arch, class Fragment>
+TILEWRIGHT_DEVICE void lift_probabilities(Fragment& scores) {
+    TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) scores.at(r, c) *= lift<Arch>;
+}
+
 template <class Arch>
 TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, char* shared) {
     using Config = typename Arch::Config;
@@ -90,6 +97,7 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
                 if constexpr (gives_scored) clear_hidden<Arch>(changes, tile, step);
                 pipeline.hide_garbage();  // of the columns: 0 * NaN is NaN
             }
+            if constexpr (gives_carried && Arch::probability_lift > 0) lift_probabilities<Arch>(scores);
             if constexpr (gives_carried) left_p.assign(scores);
             if constexpr (gives_scored) left_ds.assign(changes);
             if constexpr (gives_carried) Arch::start_gradient(carried_gradient, left_p, carried);
@@ -112,7 +120,7 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             TILEWRIGHT_UNROLL for (int r = 0; r < Arch::CarriedGradient::rows; ++r) {
                 int row = carried_gradient.row(r);
                 Element* to = row_of((Element*)p.value_gradient, p.value_gradient_strides, tile.batch, tile.head, tile.first_row + row);
-                carried_gradient.store_row(r, 1, to, tile.inside(row));
+                carried_gradient.store_row(r, 1 / lift<Arch>, to, tile.inside(row));
             }
         }
         pipeline.reveal_garbage(p, tile);

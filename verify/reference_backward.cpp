@@ -34,6 +34,7 @@ struct KeyRow {
 template <class Real>
 struct Score {
     Real value, slope;
+    bool hidden = false;  // by a bias of -infinity; a score of -infinity that query or key make is seen
 };
 
 // Real is double for the reference, float for the naive form, which also rounds operands.
@@ -54,7 +55,7 @@ public:
 
     Score<Real> score(const QueryRow& q, const KeyRow& k) const {
         Real bias = p_.bias ? Real(in_.bias.at(q.batch, q.head, q.index, k.index)) : 0;
-        if (bias == -infinity) return {-infinity, 0};
+        if (bias == -infinity) return {-infinity, 0, true};
         Score<Real> s{in_.scale * dot(q.query, k.key), 1};
         if (p_.softcap) {
             Real bent = std::tanh(s.value / in_.softcap);
@@ -113,7 +114,7 @@ void add_query(Backward<Real>& one, const AttentionInputs& inputs, const std::ve
 
     std::vector<Real> probability(scores.size(), 0), towards(scores.size(), 0), out(size_t(p.head_dim_v), 0);  // P, dP
     for (size_t n = 0; n < scores.size(); ++n) {
-        if (scores[n].value == -infinity) continue;
+        if (scores[n].hidden) continue;
         const KeyRow& k = keys[size_t(range.begin) + n];
         probability[n] = one.rounded(std::exp(scores[n].value - maximum) / sum);
         towards[n] = one.dot(q.out_gradient, k.value);
@@ -124,7 +125,7 @@ void add_query(Backward<Real>& one, const AttentionInputs& inputs, const std::ve
     size_t kv_head = size_t(q.batch * p.heads_kv + q.head / (p.heads_q / p.heads_kv)), d_qk = size_t(p.head_dim), d_v = size_t(p.head_dim_v);
     size_t query_row = size_t((q.batch * p.heads_q + q.head) * p.seq_q + q.index);
     for (size_t n = 0; n < scores.size(); ++n) {
-        if (scores[n].value == -infinity) continue;
+        if (scores[n].hidden) continue;
         size_t j = size_t(range.begin) + n, key_row = kv_head * size_t(p.seq_kv) + j;
         Real gradient = one.add(q, keys[j], probability[n], towards[n], delta, scores[n].slope, &g.query[query_row * d_qk], &g.key[key_row * d_qk], &g.value[key_row * d_v]);
         if (p.bias) g.bias[query_row * size_t(p.seq_kv) + j] = double(gradient);
@@ -191,7 +192,7 @@ Gradients gradient_rows(const AttentionInputs& inputs, const OutputGradients& gi
     });
     auto add = [&](Backward<Real>& one, const QueryRow& q, const KeyRow& k, double* query, double* key, double* value) {
         Score<Real> s = one.score(q, k);
-        if (Real lse = log_sums[place(q)]; s.value != -infinity && lse != -infinity)
+        if (Real lse = log_sums[place(q)]; !s.hidden && lse != -infinity)
             one.add(q, k, one.rounded(std::exp(s.value - lse)), one.dot(q.out_gradient, k.value), deltas[place(q)], s.slope, query, key, value);
     };
     parallel_for(int64_t(queries.size()), threads, [&](int64_t n) {

@@ -89,8 +89,9 @@ struct AmdBackward : amd::Lane {
         TILEWRIGHT_DEVICE Rows<scored_depth> row_scored() const {
             return Rows<scored_depth>(source<scored_depth>(0, over_keys ? p.forward.key : p.forward.query, over_keys ? p.forward.key_strides : p.forward.query_strides));
         }
-        TILEWRIGHT_DEVICE Rows<carried_depth> row_carried() const {
-            return Rows<carried_depth>(source<carried_depth>(1, over_keys ? p.forward.value : p.out_gradient, over_keys ? p.forward.value_strides : p.out_gradient_strides));
+        TILEWRIGHT_DEVICE auto row_carried() const {
+            if constexpr (!Config::gives_scored) return NoFragment{};
+            else return Rows<carried_depth>(source<carried_depth>(1, over_keys ? p.forward.value : p.out_gradient, over_keys ? p.forward.value_strides : p.out_gradient_strides));
         }
         TILEWRIGHT_DEVICE Operand<scored_depth> scored(const BackwardStep& step) {
             bool hides = Config::mask != Mask::none && tile.needs_mask(step);

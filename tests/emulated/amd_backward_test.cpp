@@ -93,7 +93,6 @@ TEST_P(AmdBackward, GivesTheSameBitsInTwoPassesOverKeys) {
 TEST_P(AmdBackward, LetsNanAndInfinityReachWhatTheyMeetAndNothingElse) {
     for (int which = 0; which < 4; ++which)
         for (double special : {double(NAN), double(INFINITY)}) {
-            if (which < 2 && special == double(INFINITY)) continue;  // then some scores are -infinity, for which the reference has no gradient
             Workload w = workload("hq8,hkv4,sq80,skv80");
             w.set(which == 0 ? w.query : which == 1 ? w.key : which == 2 ? w.value : w.out_gradient, 0, 0, 40, 3, special);
             forward_results(w);

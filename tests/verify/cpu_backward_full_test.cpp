@@ -132,15 +132,16 @@ TEST_F(CpuBackward, WhatIsHiddenChangesNoBit) {
     }
 }
 
-// NaN in one query, key, value or output gradient reaches the gradients of all that it meets, and of nothing else.
-TEST_F(CpuBackward, VisibleNanReachesWhatItMeetsAlone) {
-    for (int which = 0; which < 4; ++which) {
-        Workload w = make_backward_workload(problem("hq2,hkv1,sq100,skv100,d16,fp32,window20:10"));
-        const Tensor& tensor = which == 0 ? w.query : which == 1 ? w.key : which == 2 ? w.value : w.out_gradient;
-        w.set(tensor, 0, 0, 50, 3, NAN);
-        forward_results(w);
-        expect_right(w);
-    }
+// NaN or infinity in one query, key, value or output gradient reaches the gradients of all that it meets, and of nothing else.
+TEST_F(CpuBackward, VisibleNanAndInfinityReachWhatTheyMeetAlone) {
+    for (int which = 0; which < 4; ++which)
+        for (double special : {double(NAN), double(INFINITY)}) {
+            Workload w = make_backward_workload(problem("hq2,hkv1,sq100,skv100,d16,fp32,window20:10"));
+            const Tensor& tensor = which == 0 ? w.query : which == 1 ? w.key : which == 2 ? w.value : w.out_gradient;
+            w.set(tensor, 0, 0, 50, 3, special);
+            forward_results(w);
+            expect_right(w);
+        }
 }
 
 TEST_F(CpuBackward, GivesTheSameBitsTwentyTimes) {
