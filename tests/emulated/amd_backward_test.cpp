@@ -45,10 +45,14 @@ protected:
         auto on_host = DeviceWorkload::upload(*host, w);
         ASSERT_TRUE(on_host.ok()) << on_host.status().message();
         ASSERT_TRUE(on_host->reset_outputs(w).ok());
+        auto plan = plan_operation(w.problem, {}, host->info().arch, traits_of(w));
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        auto bound = on_host->bind(*plan);
+        ASSERT_TRUE(bound.ok()) << bound.status().message();
         passes.insert(passes.begin(), Pass::prologue);
         if (w.problem.sink) passes.push_back(Pass::sink);
         for (Pass pass : passes) {
-            kernel::BackwardParameters parameters = on_host->backward_parameters();
+            kernel::BackwardParameters parameters = std::get<kernel::BackwardParameters>(bound->parameters);
             Config config;
             config.block_q = GetParam().block_q, config.block_kv = GetParam().block_kv;
             fill_work_order({kind_of(pass), w.problem, config}, parameters);
@@ -60,7 +64,7 @@ protected:
     }
     static void expect_right(Workload& w, std::vector<Pass> passes = {Pass::keys, Pass::queries}, int order = 0) {
         run(w, std::move(passes), order);
-        BackwardReport report = compare_gradients(w);
+        CheckReport report = compare_gradients(w);
         EXPECT_TRUE(report.passed) << to_text(w.problem) << ", order " << order << ": " << report.failure;
     }
     // Of several heads: the rule compares the largest errors, and that of one sink's gradient may be small by chance.
