@@ -57,7 +57,7 @@ void add_sm80_passes(const Problem& problem, Config config, std::vector<Backward
 // On RDNA, where registers are few.
 bool splits_keys_on_amd(const Problem& p, Family family) { return family != Family::cdna && p.head_dim + p.head_dim_v > 256; }
 
-// Without spills up to head dims of 192, on all but RDNA3 up to 256.
+// Without spills up to head dims of 128, and on all but RDNA3 up to 256.
 Config amd_tile(const Problem& p, Family family, KernelKind kind) {
     bool cdna = family == Family::cdna, over_keys = is_over_keys(kind);
     int64_t most = std::max(p.head_dim, p.head_dim_v), sums = (gives_scored(kind) ? p.head_dim : 0) + (gives_carried(kind) ? p.head_dim_v : 0);

@@ -240,8 +240,8 @@ TEST_F(AmdLaunch, PackedDecodingAndAppendingKernelsGetTheirOwnParametersAndBlock
 TEST_F(AmdLaunch, HandsOverTheParametersOfABackward) {
     KernelSource source = shaped_kernel(sizeof(kernel::BackwardParameters));
     object_ = compile_for_test(source, "gfx942");
+    EXPECT_THAT(load().message(), HasSubstr("bytes of arguments"));  // of a forward's kernel
     spec_.kind = KernelKind::attention_backward_keys, spec_.config.block_kv = 32;
-    EXPECT_THAT(load().message(), HasSubstr("bytes of arguments"));  // of the forward's kernel
     auto kernel = device_->load(object_, spec_, source);
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
     state_->argument_bytes = sizeof(kernel::BackwardParameters);

@@ -98,7 +98,8 @@ TEST_P(AmdBackward, LetsNanAndInfinityReachWhatTheyMeetAndNothingElse) {
     for (int which = 0; which < 4; ++which)
         for (double special : {double(NAN), double(INFINITY)}) {
             Workload w = workload("hq8,hkv4,sq80,skv80");
-            w.set(which == 0 ? w.query : which == 1 ? w.key : which == 2 ? w.value : w.out_gradient, 0, 0, 40, 3, special);
+            // With ALiBi near the first key: a probability that rounds to zero makes NaN of infinity.
+            w.set(which == 0 ? w.query : which == 1 ? w.key : which == 2 ? w.value : w.out_gradient, 0, 0, w.problem.alibi ? 3 : 40, 3, special);
             forward_results(w);
             expect_right(w);
         }
