@@ -42,15 +42,17 @@ Config changed_over(Config config) {
     return config;
 }
 
-// By mma.sync or in float: two passes, or three; each takes the config if it finds room, else a tile of its own that does.
+// By mma.sync or in float: two passes, or three; each takes the config if it finds room, else a tile of its own that does. Where none does
+// generate() says why.
 void add_sm80_passes(const Problem& problem, Config config, std::vector<BackwardLaunch>& plan) {
     config.dq = config.persistent = 0, config.blocks = 1;
+    auto finds_room = [&](KernelKind kind, Config& wanted) { return fits_sm80(problem, kind, wanted) || find_sm80_tile(problem, kind, wanted); };
     auto add = [&](KernelKind kind, Config wanted) {
-        if (!fits_sm80(problem, kind, wanted) && !find_sm80_tile(problem, kind, wanted)) return false;
+        (void)finds_room(kind, wanted);
         plan.push_back({kind, wanted});
-        return true;
     };
-    if (!add(attention_backward_keys, config)) add(attention_backward_keys_alone, config), add(attention_backward_values_alone, config);
+    if (Config together = config; finds_room(attention_backward_keys, together)) plan.push_back({attention_backward_keys, together});
+    else add(attention_backward_keys_alone, config), add(attention_backward_values_alone, config);
     add(attention_backward_queries, changed_over(config));
 }
 

@@ -58,6 +58,13 @@ const Case cases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(, NvidiaBackwardText, testing::ValuesIn(cases), [](const auto& tested) { return std::string(tested.param.name); });
 
+TEST(NvidiaBackwardTexts, APlanIsNeverWithoutAPass) {
+    Problem problem = *parse_problem("backward:d576,dv512,fp32");
+    std::vector<BackwardLaunch> plan = backward_plan(problem, default_backward_config(problem, *find_arch("sm_80"), true), *find_arch("sm_80"), true);
+    ASSERT_EQ(plan.size(), 4u);
+    for (size_t i = 1; i < plan.size(); ++i) EXPECT_EQ(generate({plan[i].kind, problem, plan[i].config}, *find_arch("sm_80")).status().code(), StatusCode::unsupported) << i;
+}
+
 TEST(NvidiaBackwardTexts, RefuseWhatCannotRunWithTheValueAndTheLimit) {
     struct Refusal {
         const char *problem, *config, *value, *limit;
