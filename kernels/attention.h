@@ -27,10 +27,11 @@ TILEWRIGHT_DEVICE void scale_rows(Fragment& output, const float (&factor)[Fragme
         TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) output.at(r, c) *= factor[r];
 }
 
-// The tile's rows attend to its KV tiles, from the last to the first.
-template <class Arch, class Softmax>
+// The tile's rows attend to its KV tiles, from the last to the first. `store_last` stores the output of the tile before, where the
+// architecture does that beside the first product of this one.
+template <class Arch, class Softmax, class StoreLast>
 TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Arch::Config>& tile, typename Arch::Pipeline& pipeline,
-                              Softmax& softmax, typename Arch::Output& output) {
+                              Softmax& softmax, typename Arch::Output& output, StoreLast&& store_last) {
     using Config = typename Arch::Config;
     typename Arch::Scores scores;          // S = Q K^T for one KV tile, then P before rounding
     typename Arch::Rounded probabilities;  // P as the operand of the second product
@@ -45,20 +46,29 @@ TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Ar
     int kv = tile.kv_end - 1, first = tile.kv_begin;
     if (kv < first) {
         pipeline.release_query();
+        store_last();
     } else if constexpr (!Config::overlapped) {
-        for (; kv >= first; --kv) {
+        auto start = [&] {
             pipeline.take_turn();
             Arch::start_scores(scores, query, pipeline.keys());
             pipeline.pass_turn();
+        };
+        auto add = [&] {
             Arch::template finish<0>(scores), pipeline.release_keys();
             if (kv == first) pipeline.release_query();
             if (weigh(kv)) scale_rows(output, softmax.correction);
             probabilities.assign(scores);
             Arch::start_output(output, probabilities, pipeline.values());
             Arch::template finish<0>(output), pipeline.release_values();
-        }
+        };
+        // Apart from the loop: a condition beside a product under way costs the loop its registers.
+        if constexpr (Arch::stores_late) start(), store_last(), add(), --kv;
+        for (; kv >= first; --kv) start(), add();
     } else {  // the next tile's scores are computed while this tile's output is accumulated
+        if constexpr (short_of_space<Config>) pipeline.take_turn();
         Arch::start_scores(scores, query, pipeline.keys());
+        if constexpr (short_of_space<Config>) pipeline.pass_turn();
+        store_last();
         Arch::template finish<0>(scores), pipeline.release_keys();
         if (kv == first) pipeline.release_query();
         weigh(kv);
@@ -71,8 +81,15 @@ TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Ar
             Arch::template finish<1>(scores), pipeline.release_keys();
             if (kv == first) pipeline.release_query();
             bool corrected = weigh(kv);
-            Arch::template finish<0>(output), pipeline.release_values();
-            if (corrected) scale_rows(output, softmax.correction);
+            if constexpr (short_of_space<Config>) {
+                Arch::template finish<0>(output);
+                if (corrected) scale_rows(output, softmax.correction);
+            } else if (corrected) {  // waits in either branch are not moved up among the exponentials
+                Arch::template finish<0>(output), scale_rows(output, softmax.correction);
+            } else {
+                Arch::template finish<0>(output);
+            }
+            pipeline.release_values();
             probabilities.assign(scores);
         }
         Arch::start_output(output, probabilities, pipeline.values());
@@ -88,7 +105,7 @@ template <class Arch>
 TILEWRIGHT_DEVICE RowResult finish_row(const ForwardParameters& p, float maximum, float total, int head) {
     using Config = typename Arch::Config;
     bool empty = total == 0;  // NaN compares unequal: only a row that saw nothing is empty
-    RowResult result{empty ? 0.0f : 1.0f / total, empty ? -infinity : log_sum<Arch>(maximum, total, rescores<Config> ? 1.0f : p.scale)};
+    RowResult result{empty ? 0.0f : Arch::reciprocal(total), empty ? -infinity : log_sum<Arch>(maximum, total, rescores<Config> ? 1.0f : p.scale)};
     if constexpr (Config::sink) {
         float sink = p.sink[head], log_sum = result.log_sum, most = log_sum > sink ? log_sum : sink;
         float parts = Arch::exp2((log_sum - most) * log2_of_e) + Arch::exp2((sink - most) * log2_of_e);
@@ -99,15 +116,25 @@ TILEWRIGHT_DEVICE RowResult finish_row(const ForwardParameters& p, float maximum
 }
 
 template <class Arch, class Softmax>
-TILEWRIGHT_DEVICE void store(const ForwardParameters& p, const Tile<typename Arch::Config>& tile, const Softmax& softmax, typename Arch::Output& output) {
+TILEWRIGHT_DEVICE RowResult finish_row(const ForwardParameters& p, const Tile<typename Arch::Config>& tile, const Softmax& softmax, int r, int row) {
+    return finish_row<Arch>(p, softmax.maximum[r], softmax.total(r), tile.inside(row) ? tile.head_of(row) : tile.head);
+}
+
+// Stores `row` of the tile: `write` is told where the output goes and whether the row exists.
+template <class Arch, class Write>
+TILEWRIGHT_DEVICE void store_row(const ForwardParameters& p, const Tile<typename Arch::Config>& tile, int row, float log_sum, Write&& write) {
     using Element = typename Arch::Config::Element;
+    bool inside = tile.inside(row);
+    int query = tile.query(row), head = inside ? tile.head_of(row) : tile.head;
+    write(row_of((Element*)p.out, p.out_strides, tile.batch, head, query), inside);
+    if (p.lse && inside && Arch::Output::leads_row()) p.lse[tile.lse_place(p, head, query)] = log_sum;
+}
+
+template <class Arch, class Softmax>
+TILEWRIGHT_DEVICE void store(const ForwardParameters& p, const Tile<typename Arch::Config>& tile, const Softmax& softmax, typename Arch::Output& output) {
     TILEWRIGHT_UNROLL for (int r = 0; r < Arch::Output::rows; ++r) {
-        int row = output.row(r);
-        bool inside = tile.inside(row);
-        int query = tile.query(row), head = inside ? tile.head_of(row) : tile.head;
-        RowResult result = finish_row<Arch>(p, softmax.maximum[r], softmax.total(r), head);
-        output.store_row(r, result.factor, row_of((Element*)p.out, p.out_strides, tile.batch, head, query), inside);
-        if (p.lse && inside && output.leads_row()) p.lse[tile.lse_place(p, head, query)] = result.log_sum;
+        RowResult result = finish_row<Arch>(p, tile, softmax, r, output.row(r));
+        store_row<Arch>(p, tile, output.row(r), result.log_sum, [&](auto* to, bool inside) { output.store_row(r, result.factor, to, inside); });
     }
 }
 

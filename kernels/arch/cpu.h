@@ -8,9 +8,11 @@ namespace cpu {
 
 struct Lane {
     using Value = Vector;
+    static constexpr bool stores_late = false;
     static constexpr int probability_lift = 0;
     static TILEWRIGHT_DEVICE Vector broadcast(float x) { return cpu::broadcast(x); }
     static TILEWRIGHT_DEVICE Vector max(Vector running, Vector x) { return x > running ? x : running; }  // drops NaN
+    static TILEWRIGHT_DEVICE float reciprocal(float x) { return 1.0f / x; }
     static TILEWRIGHT_DEVICE Vector min(Vector a, Vector b) { return b < a ? b : a; }
     static TILEWRIGHT_DEVICE Vector select(Index first, Vector a, Vector b) { return first ? a : b; }
     static TILEWRIGHT_DEVICE Vector to_float(Index x) { return __builtin_convertvector(x, Vector); }

@@ -16,8 +16,10 @@ TILEWRIGHT_DEVICE float to_float(fp16 x) {
 
 struct FloatLane {
     using Value = float;
+    static constexpr bool stores_late = false;  // a tile's output beside the next tile's first product
     static constexpr int probability_lift = 0;  // log2 of a factor on all probabilities, for products that flush small ones
     static TILEWRIGHT_DEVICE float broadcast(float x) { return x; }
+    static TILEWRIGHT_DEVICE float reciprocal(float x) { return 1.0f / x; }
     static TILEWRIGHT_DEVICE float min(float a, float b) { return b < a ? b : a; }
     static TILEWRIGHT_DEVICE float select(bool first, float a, float b) { return first ? a : b; }
     static TILEWRIGHT_DEVICE float to_float(int x) { return (float)x; }

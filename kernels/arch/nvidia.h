@@ -54,6 +54,11 @@ struct Common : FloatLane {
         asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
         return y;
     }
+    static TILEWRIGHT_DEVICE float reciprocal(float x) {  // the last bit may be wrong
+        float y;
+        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+        return y;
+    }
     static TILEWRIGHT_DEVICE bool any(bool x) { return __any_sync(~0u, x); }
     // Four neighbouring lanes share a row.
     static TILEWRIGHT_DEVICE float row_max(float x) {
@@ -94,17 +99,24 @@ struct Accumulator {
     // Two neighbouring columns, rounded: as they are in memory, and in the left operand.
     TILEWRIGHT_DEVICE unsigned pair(int s, int i, float factor = 1) { return ptx::pack(Element(), d[s][2 * i] * factor, d[s][2 * i + 1] * factor); }
 
-    TILEWRIGHT_DEVICE void store_row(int r, float factor, Element* to, bool inside) {
+    // Scales and rounds a row, in half of its registers, from where store_rounded_row takes it.
+    TILEWRIGHT_DEVICE void round_row(int r, float factor) {
+        TILEWRIGHT_UNROLL for (int c = 0; c < columns; c += 2) {
+            int i = c + r % 2;
+            d[r / 2][2 * i] = __uint_as_float(pair(r / 2, i, factor));
+        }
+    }
+    TILEWRIGHT_DEVICE void store_rounded_row(int r, Element* to, bool inside) {
         // The four lanes of a row swap pairs of columns (a 4x4 transpose), so that each writes 16 bytes.
         constexpr int whole = aligned ? width / 32 * 8 : 0;
         TILEWRIGHT_UNROLL for (int c = 0; c < whole; c += 8) {
             unsigned x[4];
-            TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) x[i] = pair(r / 2, c + 2 * i + r % 2, factor);
+            TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) x[i] = __float_as_uint(d[r / 2][2 * (c + 2 * i + r % 2)]);
             swap(x[0], x[1], 1), swap(x[2], x[3], 1), swap(x[0], x[2], 2), swap(x[1], x[3], 2);
             if (inside) ptx::store_global(to + 4 * c + threadIdx.x % 4 * 8, x);
         }
         TILEWRIGHT_UNROLL for (int c = whole; c < columns; c += 2) {
-            unsigned both = pair(r / 2, c + r % 2, factor);
+            unsigned both = __float_as_uint(d[r / 2][2 * (c + r % 2)]);
             if (aligned) {
                 if (inside && column(c) < width) *(unsigned*)(to + column(c)) = both;
             } else {
@@ -113,6 +125,7 @@ struct Accumulator {
             }
         }
     }
+    TILEWRIGHT_DEVICE void store_row(int r, float factor, Element* to, bool inside) { round_row(r, factor), store_rounded_row(r, to, inside); }
     TILEWRIGHT_DEVICE void store_row(int r, float factor, fp32* to, bool inside) {  // not rounded
         TILEWRIGHT_UNROLL for (int c = 0; c < columns; ++c)
             if (inside && column(c) < width) to[column(c)].value = at(r, c) * factor;

@@ -22,7 +22,9 @@ struct Sm90 : hopper::Common {
     static_assert(block_q == 64 * workers && workers <= 3 && block_kv % 16 == 0 && block_kv <= 256 && head_dim_v % 8 == 0);
     static_assert(stages <= sm90_most_stages);
 
+    static constexpr bool stores_late = query_stages > 1;  // else it is stored while the next queries are waited for
     using Arguments = Sm90ArgumentsWith<ParametersOf<Config>>;
+    using Place = TilePlace<Config::packed>;
     using Scores = hopper::Accumulator<Element, block_kv>;
     using Output = hopper::Accumulator<Element, head_dim_v>;
     using Rounded = nvidia::Rounded<Scores>;
@@ -39,7 +41,10 @@ struct Sm90 : hopper::Common {
         TILEWRIGHT_DEVICE unsigned query(int stage) const { return base + stage * query_bytes; }
         TILEWRIGHT_DEVICE unsigned keys(int stage) const { return base + query_stages * query_bytes + stage * key_bytes; }
         TILEWRIGHT_DEVICE unsigned values(int stage) const { return base + query_stages * query_bytes + stages * key_bytes + stage * value_bytes; }
-        TILEWRIGHT_DEVICE unsigned barrier(int i) const { return base + tile_bytes + 8 * i; }
+        // A tile's place comes with its queries.
+        TILEWRIGHT_DEVICE unsigned place(int stage) const { return base + tile_bytes + (int)sizeof(Place) * stage; }
+        TILEWRIGHT_DEVICE unsigned stored_place(int warp) const { return place(query_stages + warp); }
+        TILEWRIGHT_DEVICE unsigned barrier(int i) const { return place(query_stages + 4 * workers) + 8 * i; }
         TILEWRIGHT_DEVICE unsigned query_full(int stage) const { return barrier(stage); }
         TILEWRIGHT_DEVICE unsigned query_free(int stage) const { return barrier(query_stages + stage); }
         TILEWRIGHT_DEVICE unsigned keys_full(int stage) const { return barrier(2 * query_stages + stage); }
@@ -50,9 +55,22 @@ struct Sm90 : hopper::Common {
         TILEWRIGHT_DEVICE unsigned landed(int request) const { return barrier(2 * query_stages + 4 * stages + request); }
         TILEWRIGHT_DEVICE unsigned landed_stage(int request) const { return barrier(2 * query_stages + 5 * stages + request); }
         TILEWRIGHT_DEVICE unsigned landed_free(int request) const { return barrier(2 * query_stages + 6 * stages + request); }
-        TILEWRIGHT_DEVICE unsigned tile_index(int stage) const { return barrier(2 * query_stages + 7 * stages + stage); }
-        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(3 * query_stages + 7 * stages); }
+        TILEWRIGHT_DEVICE unsigned place_free(int stage) const { return barrier(2 * query_stages + 7 * stages + 1 + stage); }
+        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(2 * query_stages + 7 * stages); }
     };
+
+    struct PlaceWords {
+        uint4 word[sizeof(Place) / 16];
+    };
+    static TILEWRIGHT_DEVICE void write_place(unsigned to, const Place& place) {
+        PlaceWords words = __builtin_bit_cast(PlaceWords, place);
+        TILEWRIGHT_UNROLL for (int i = 0; i < (int)sizeof(Place) / 16; ++i) ptx::store_shared(to + 16 * i, words.word[i]);
+    }
+    static TILEWRIGHT_DEVICE Place read_place(unsigned from) {
+        PlaceWords words;
+        TILEWRIGHT_UNROLL for (int i = 0; i < (int)sizeof(Place) / 16; ++i) words.word[i] = ptx::load_shared4(from + 16 * i);
+        return __builtin_bit_cast(Place, words);
+    }
 
     struct Pipeline {
         Shared shared;
@@ -60,13 +78,12 @@ struct Sm90 : hopper::Common {
         hopper::Ring<query_stages> queries;
         hopper::Ring<stages> key_ring, value_ring;
 
-        // A tile's index arrives with its queries.
-        TILEWRIGHT_DEVICE int next_tile() {
-            int index;
+        TILEWRIGHT_DEVICE Place next_place() {
             ptx::barrier_wait(shared.query_full(queries.stage), queries.parity);
-            ptx::load_shared(index, shared.tile_index(queries.stage));
-            __syncwarp();  // all lanes have read it before one releases it
-            return __shfl_sync(~0u, index, 0);
+            Place place = read_place(shared.place(queries.stage));
+            ptx::barrier_arrive(shared.place_free(queries.stage));  // every lane: each has read it
+            place.first_row = __shfl_sync(~0u, place.first_row, 0);
+            return place;
         }
         TILEWRIGHT_DEVICE unsigned query() { return hopper::operand(shared.query(queries.stage) + worker * 64 * 128, block_q); }
         TILEWRIGHT_DEVICE unsigned keys() {
@@ -91,8 +108,8 @@ struct Sm90 : hopper::Common {
         // KV tiles that none of this worker's rows sees are given back unread.
         TILEWRIGHT_DEVICE void skip(int count, const Tile<Config>& own) {
             _Pragma("unroll 1") for (int i = 0; i < count; ++i) {
-                // Every worker takes as many turns; overlapped, one fewer than there are tiles.
-                if (!Config::overlapped || i > 0 || own.kv_begin < own.kv_end) take_turn(), pass_turn();
+                // Every worker takes as many turns; overlapped and not short of space, one fewer than there are tiles.
+                if (!Config::overlapped || short_of_space<Config> || i > 0 || own.kv_begin < own.kv_end) take_turn(), pass_turn();
                 keys(), release_keys();
                 values(), release_values();
             }
@@ -117,11 +134,16 @@ struct Sm90 : hopper::Common {
 
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body) {
+        for_each_tile(arguments, raw_shared, body, [] {});
+    }
+    template <class Body, class StoreLast>
+    static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body, StoreLast&& store_last) {
         Shared shared(raw_shared);
         if (threadIdx.x == 0) {
             for (int stage = 0; stage < query_stages; ++stage) {
                 ptx::barrier_init(shared.query_full(stage), 1);
                 ptx::barrier_init(shared.query_free(stage), 4 * workers);
+                ptx::barrier_init(shared.place_free(stage), 128 * workers);
             }
             for (int stage = 0; stage < stages; ++stage) {
                 ptx::barrier_init(shared.keys_full(stage), 1);
@@ -132,36 +154,44 @@ struct Sm90 : hopper::Common {
             if constexpr (nvidia::hides_values<Config>) {
                 for (int stage = 0; stage < stages; ++stage) {
                     ptx::barrier_init(shared.landed(stage), 1);
-                    ptx::barrier_init(shared.landed_free(stage), cleaners / 32);
+                    ptx::barrier_init(shared.landed_free(stage), cleaners);
                 }
                 ptx::store_shared(shared.found_garbage(), 0);
             }
             ptx::barrier_init_done();
         }
         __syncthreads();
-        hopper::divide_work<workers, Config::blocks>([&] { load(arguments, shared); }, [&] { consume(arguments.parameters, shared, body); });
+        hopper::divide_work<workers, Config::blocks>([&] { load(arguments, shared); }, [&] { consume(arguments.parameters, shared, body, store_last); });
     }
 
 private:
     static constexpr int cleaners = 96;  // threads
 
-    template <class Body>
-    static TILEWRIGHT_DEVICE void consume(const ParametersOf<Config>& parameters, const Shared& shared, Body&& body) {
+    template <class Body, class StoreLast>
+    static TILEWRIGHT_DEVICE void consume(const ParametersOf<Config>& parameters, const Shared& shared, Body&& body, StoreLast&& store_last) {
         const ForwardParameters& p = forward_of(parameters);
         Pipeline pipeline{shared};
         if (pipeline.worker == workers - 1) pipeline.pass_turn();
-        for (int index; (index = pipeline.next_tile()) < p.tiles;) {
-            Tile<Config> tile = tile_at<Config>(parameters, index), own = tile.part(pipeline.worker * 64, 64);
+        for (bool first = true;; first = false) {
+            Place place = Config::persistent || first ? pipeline.next_place() : no_tile<Config>();
+            int found = 0;
+            if constexpr (nvidia::hides_values<Config>) ptx::load_shared(found, shared.found_garbage());
+            if (place.first_row < 0 || found) store_last();
+            if constexpr (nvidia::hides_values<Config>) {
+                int warp = (int)threadIdx.x / 32 - 4;
+                if (found && !first) {
+                    nvidia::reveal(p, tile_at<Config>(parameters, read_place(shared.stored_place(warp))), warp * 16, 16);
+                    __syncwarp();
+                }
+                if (threadIdx.x % 32 == 0) write_place(shared.stored_place(warp), place);
+                __syncwarp();
+            }
+            if (place.first_row < 0) break;
+            Tile<Config> tile = tile_at<Config>(parameters, place), own = tile.part(pipeline.worker * 64, 64);
             if constexpr (Config::packs_heads) pipeline.gather_queries(p, tile);
             pipeline.skip(tile.kv_end - own.kv_end, own);
             body(own, pipeline);
             pipeline.skip(own.kv_begin - tile.kv_begin, own);
-            if constexpr (nvidia::hides_values<Config>) {
-                int found;
-                ptx::load_shared(found, shared.found_garbage());
-                if (found) nvidia::reveal(p, tile_at<Config>(parameters, index), pipeline.worker * 64 + (int)threadIdx.x % 128 / 32 * 16, 16);
-            }
-            if constexpr (!Config::persistent) break;
         }
     }
 
@@ -178,8 +208,7 @@ private:
             int stage;
             ptx::barrier_wait(shared.landed(requests.stage), requests.parity);
             ptx::load_shared(stage, shared.landed_stage(requests.stage));
-            __syncwarp();
-            hopper::release(shared.landed_free(requests.stage));
+            ptx::barrier_arrive(shared.landed_free(requests.stage));  // every thread: each has read it
             if (stage < 0) return;
             unsigned values = shared.values(stage);
             if (nvidia::clean<Element, value_bytes / 16, cleaners>(threadIdx.x - 32, [&](int i) { return values + i * 16; })) {
@@ -201,15 +230,17 @@ private:
     static TILEWRIGHT_DEVICE void produce(const Arguments& arguments, const Shared& shared) {
         const ForwardParameters& p = forward_of(arguments.parameters);
         hopper::Ring<query_stages> queries;
-        hopper::Ring<stages> ring, requests;
-        auto deal = [&](int index, bool copies, int row, int head, int batch) {
+        hopper::Ring<stages> key_ring, value_ring, requests;
+        auto deal = [&](const Place& place, bool copies) {
             int stage = queries.stage;
             ptx::barrier_wait(shared.query_free(stage), queries.parity ^ 1);
-            ptx::store_shared(shared.tile_index(stage), index);
+            ptx::barrier_wait(shared.place_free(stage), queries.parity ^ 1);
+            write_place(shared.place(stage), place);
             ptx::barrier_expect(shared.query_full(stage), copies ? query_bytes : 0);
-            if (copies) copy<head_dim, block_q>(shared.query(stage), &arguments.query, shared.query_full(stage), row, head, batch);
+            if (copies) copy<head_dim, block_q>(shared.query(stage), &arguments.query, shared.query_full(stage), place.first_row, place.head, place.batch);
             queries.advance();
         };
+        auto place_of = [&](int index) { return index < p.tiles ? place_at<Config>(arguments.parameters, index) : no_tile<Config>(); };
         auto request = [&](int stage) {
             unsigned landed = shared.landed(requests.stage);
             ptx::barrier_wait(shared.landed_free(requests.stage), requests.parity ^ 1);
@@ -217,29 +248,47 @@ private:
             requests.advance();
             return landed;
         };
-        int index = blockIdx.x;
-        while (index < p.tiles) {
-            Tile<Config> tile = tile_at<Config>(arguments.parameters, index);
+        Place place = place_of(blockIdx.x);
+        if constexpr (query_stages > 1) deal(place, !Config::packs_heads);
+        while (place.first_row >= 0) {
+            Tile<Config> tile = tile_at<Config>(arguments.parameters, place);
+            Place next = no_tile<Config>();
+            // Late enough that blocks stay even, early enough that the next queries are there when they are wanted.
+            int ahead = min_of(tile.kv_end - 1, tile.kv_begin + 2);
+            auto look_ahead = [&] {
+                next = place_of(nvidia::draw_tile(p));
+                if (query_stages > 1) deal(next, !Config::packs_heads && next.first_row >= 0);
+            };
             bool empty = tile.kv_end <= tile.kv_begin;
-            if (query_stages > 1 || empty) deal(index, !empty && !Config::packs_heads, tile.first_row, tile.head, tile.batch);
-            _Pragma("unroll 1") for (int kv = tile.kv_end - 1; kv >= tile.kv_begin; --kv) {
-                ptx::barrier_wait(shared.keys_free(ring.stage), ring.parity ^ 1);
-                ptx::barrier_expect(shared.keys_full(ring.stage), key_bytes);
-                copy<head_dim, block_kv>(shared.keys(ring.stage), &arguments.key, shared.keys_full(ring.stage), kv * block_kv, tile.kv_head, tile.key_batch());
-                // After the keys, whose space is free sooner than that of the only tile of queries.
-                if (query_stages == 1 && kv == tile.kv_end - 1) deal(index, !Config::packs_heads, tile.first_row, tile.head, tile.batch);
-                ptx::barrier_wait(shared.values_free(ring.stage), ring.parity ^ 1);
-                unsigned full = shared.values_full(ring.stage);
-                if (nvidia::hides_values<Config> && nvidia::hides(tile, kv)) full = request(ring.stage);
+            if (query_stages == 1 && empty) deal(place, false);
+            if (Config::persistent && empty) look_ahead();
+            auto copy_values = [&](int kv) {
+                int stage = value_ring.stage;
+                ptx::barrier_wait(shared.values_free(stage), value_ring.parity ^ 1);
+                unsigned full = shared.values_full(stage);
+                if (nvidia::hides_values<Config> && nvidia::hides(tile, kv)) full = request(stage);
                 ptx::barrier_expect(full, value_bytes);
-                copy<head_dim_v, block_kv>(shared.values(ring.stage), &arguments.value, full, kv * block_kv, tile.kv_head, tile.key_batch());
-                ring.advance();
+                copy<head_dim_v, block_kv>(shared.values(stage), &arguments.value, full, kv * block_kv, tile.kv_head, tile.key_batch());
+                value_ring.advance();
+            };
+            constexpr int behind = short_of_space<Config> ? 1 : 0;  // KV tiles, of the values
+            _Pragma("unroll 1") for (int kv = tile.kv_end - 1; !empty && kv >= tile.kv_begin - behind; --kv) {
+                if (kv >= tile.kv_begin) {
+                    int stage = key_ring.stage;
+                    ptx::barrier_wait(shared.keys_free(stage), key_ring.parity ^ 1);
+                    ptx::barrier_expect(shared.keys_full(stage), key_bytes);
+                    copy<head_dim, block_kv>(shared.keys(stage), &arguments.key, shared.keys_full(stage), kv * block_kv, tile.kv_head, tile.key_batch());
+                    key_ring.advance();
+                    // After the keys, whose space is free sooner than that of the only tile of queries.
+                    if (query_stages == 1 && kv == tile.kv_end - 1) deal(place, !Config::packs_heads);
+                }
+                if (kv + behind < tile.kv_end) copy_values(kv + behind);
+                if (Config::persistent && kv == ahead) look_ahead();
             }
-            if constexpr (!Config::persistent) break;
-            index = nvidia::draw_tile(p);
+            place = next;
         }
         // Nothing is left.
-        if constexpr (Config::persistent) deal(index, false, 0, 0, 0);
+        if constexpr (Config::persistent && query_stages == 1) deal(place, false);
         if constexpr (nvidia::hides_values<Config>) ptx::barrier_arrive(request(-1));
     }
 };

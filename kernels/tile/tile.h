@@ -80,18 +80,38 @@ struct WorkOrder {
     }
 };
 
+// What of a tile takes divisions to know, or bisection, so that one thread may find it for others.
+template <bool packed> struct TilePlace {
+    int batch, head, kv_head, first_row;  // first_row < 0: no tile
+};
+template <> struct TilePlace<true> {
+    int batch, head, kv_head, first_row, first_key, seq_q, seq_kv, unused;
+};
+template <class Config>
+TILEWRIGHT_DEVICE TilePlace<Config::packed> no_tile() {
+    TilePlace<Config::packed> place{};
+    place.first_row = -1;
+    return place;
+}
+
 // The index-th tile, 0 <= index < parameters.tiles. Under a mask the last rows see most and come first.
 template <class Config>
-TILEWRIGHT_DEVICE Tile<Config> tile_at(const ForwardParameters& p, int index) {
+TILEWRIGHT_DEVICE TilePlace<false> place_at(const ForwardParameters& p, int index) {
     int group = Config::packs_heads ? p.heads_q / p.heads_kv : 1, heads = p.heads_q / group;
     int blocks = (p.seq_q * group + Config::block_q - 1) / Config::block_q;
     WorkOrder order(index, blocks, p.batch * heads, p.section_heads);
+    TilePlace<false> place;
+    place.batch = order.head / heads;
+    place.head = order.head % heads * group;
+    place.kv_head = place.head / (p.heads_q / p.heads_kv);
+    place.first_row = (Config::mask == Mask::none ? order.block : blocks - 1 - order.block) * Config::block_q;
+    return place;
+}
+template <class Config>
+TILEWRIGHT_DEVICE Tile<Config> tile_at(const ForwardParameters& p, const TilePlace<false>& place) {
     Tile<Config> tile;
-    tile.batch = order.head / heads;
-    tile.head = order.head % heads * group;
-    tile.kv_head = tile.head / (p.heads_q / p.heads_kv);
-    tile.first_row = (Config::mask == Mask::none ? order.block : blocks - 1 - order.block) * Config::block_q;
-    tile.group = group;
+    tile.batch = place.batch, tile.head = place.head, tile.kv_head = place.kv_head, tile.first_row = place.first_row;
+    tile.group = Config::packs_heads ? p.heads_q / p.heads_kv : 1;
     tile.seq_q = p.seq_q, tile.seq_kv = p.seq_kv, tile.diagonal = p.diagonal;
     tile.window_left = p.window_left, tile.window_right = p.window_right;
     tile.count_kv_tiles();
@@ -126,27 +146,43 @@ struct Packing {
 
 // As for dense tensors; a slot that holds nothing becomes a tile without rows.
 template <class Config>
-TILEWRIGHT_DEVICE Tile<Config> tile_at(const PackedParameters& packed, int index) {
+TILEWRIGHT_DEVICE TilePlace<true> place_at(const PackedParameters& packed, int index) {
     const ForwardParameters& p = packed.forward;
     Packing<Config> packing{packed};
     int heads = p.heads_q / packing.group, slots = packing.slots();
     WorkOrder order(index, slots, heads, p.section_heads);
     int slot = Config::mask == Mask::none ? order.block : slots - 1 - order.block, sequence = packing.sequence_of(slot);
     int of_sequence = slot - packing.first_slot(sequence);
+    TilePlace<true> place{};
+    place.batch = packing.first_query(sequence), place.first_key = packing.first_key(sequence);
+    place.head = order.head * packing.group;
+    place.kv_head = place.head / (p.heads_q / p.heads_kv);
+    place.seq_q = of_sequence < 0 ? 0 : max_of(0, packing.first_query(sequence + 1) - place.batch);
+    place.seq_kv = max_of(0, packing.first_key(sequence + 1) - place.first_key);
+    place.first_row = max_of(0, of_sequence) * Config::block_q;
+    return place;
+}
+template <class Config>
+TILEWRIGHT_DEVICE Tile<Config> tile_at(const PackedParameters& packed, const TilePlace<true>& place) {
+    const ForwardParameters& p = packed.forward;
     Tile<Config> tile;
-    tile.batch = packing.first_query(sequence), tile.first_key = packing.first_key(sequence);
-    tile.head = order.head * packing.group;
-    tile.kv_head = tile.head / (p.heads_q / p.heads_kv);
-    tile.group = packing.group;
-    tile.seq_q = of_sequence < 0 ? 0 : max_of(0, packing.first_query(sequence + 1) - tile.batch);
-    tile.seq_kv = max_of(0, packing.first_key(sequence + 1) - tile.first_key);
-    tile.diagonal = packed.top_left ? 0 : tile.seq_kv - tile.seq_q;
+    tile.batch = place.batch, tile.head = place.head, tile.kv_head = place.kv_head, tile.first_row = place.first_row, tile.first_key = place.first_key;
+    tile.group = Config::packs_heads ? p.heads_q / p.heads_kv : 1;
+    tile.seq_q = place.seq_q, tile.seq_kv = place.seq_kv, tile.diagonal = packed.top_left ? 0 : place.seq_kv - place.seq_q;
     tile.window_left = p.window_left, tile.window_right = p.window_right;
-    tile.first_row = max_of(0, of_sequence) * Config::block_q;
     if (tile.rows() > 0) tile.count_kv_tiles();
     else tile.kv_begin = tile.kv_end = tile.whole_begin = tile.whole_end = 0;
     return tile;
 }
+template <class Config>
+TILEWRIGHT_DEVICE Tile<Config> tile_at(const ParametersOf<Config>& p, int index) {
+    return tile_at<Config>(p, place_at<Config>(p, index));
+}
+
+// Overlapped schedules with few stages are bound by the space that copies wait for: keys are copied before the values of the tile before
+// them, values are given back soon, and every product takes its turn. With more stages the other way round was measured faster.
+template <class Config>
+constexpr bool short_of_space = Config::overlapped && Config::stages < 3;
 
 // Byte offset of 16-byte piece `piece` of row `row` in shared memory whose rows have `pieces` of them, permuted within
 // the row so that eight lanes reading the same piece of eight rows meet eight different bank groups.
