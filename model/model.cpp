@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/resources_nvidia.h"
+
 namespace tilewright {
 namespace {
 
@@ -96,7 +98,7 @@ double balance(const TileCounts& counts, int64_t tiles, double units) {
 
 void take_each_alone(Prediction& p, const KernelSpec& spec, Family family, const Arch& arch, const TileCounts& counts, double resident) {
     constexpr double vector_operations = 7;  // of the softmax, per score, beside the exponential
-    double cycles = arch.units * cycles_per_us(arch), kv_tiles = counts.kv_tiles * double(counts.heads);
+    double cycles = arch.units * cycles_per_us(arch), kv_tiles = counts.multiplied * double(counts.heads);
     p.matrix_us = p.work.matrix_flops / reached_flops_per_us(spec, family, arch);
     p.exponential_us = p.work.exponentials * (1 / (arch.exponentials_per_cycle_per_unit * cycles) + vector_operations / (arch.matrix_tflops_32bit * 0.5e6));
     p.shared_memory_us = operand_bytes(spec, family) * kv_tiles / (shared_bytes_per_cycle(family) * cycles);
@@ -118,7 +120,7 @@ double busy_us(const Prediction& p, const KernelSpec& spec, Family family, const
     // Barriers and row maxima of every KV tile; where a single tile is in flight, its loads are waited for as well. On a
     // processor the rows of the output are loaded and stored.
     double tile_cycles = cpu ? 36.0 * config.block_q : arch.backend == "nvidia" && config.stages == 1 ? 1200 : 400;
-    double tiles_us = tile_cycles * counts.kv_tiles * double(counts.heads) / (arch.units * cycles_per_us(arch)) / std::max(1.0, n);
+    double tiles_us = tile_cycles * counts.multiplied * double(counts.heads) / (arch.units * cycles_per_us(arch)) / std::max(1.0, n);
     // A query tile's first loads and last stores are waited for, unless the block goes on to the next.
     double ends_us = cpu ? 0 : std::ceil(p.waves) * (config.persistent ? 0.3 : 1);
     return (base + rest / hidden + tiles_us) / (std::min(1.0, n) * p.balance) + ends_us;
@@ -162,8 +164,9 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
     result.occupancy = occupancy(result.resources, arch);
     if (spec.kind != KernelKind::attention_forward) return predict_by_rates(spec, arch, std::move(result));
     Family family = kernel_family(spec, arch);
-    TileCounts counts = count_tiles(spec.problem, spec.config);
-    result.work = tiled_work(spec.problem, spec.config, result.resources.padded_dims);
+    int64_t rows_apart = family == Family::sm90 ? kernel::sm90_worker_rows : 0;
+    TileCounts counts = count_tiles(spec.problem, spec.config, rows_apart);
+    result.work = tiled_work(spec.problem, spec.config, result.resources.padded_dims, rows_apart);
     result.tiles = counts.heads * counts.query_tiles;
     double launch_us = family == Family::cpu ? 2 : 4;
     result.time_us = launch_us;

@@ -53,7 +53,7 @@ Work standard_work(const Problem& problem) {
     return {compulsory_bytes(problem) + 4 * score_matrix_bytes(problem), 2 * pairs * (problem.head_dim + problem.head_dim_v), pairs};
 }
 
-TileCounts count_tiles(const Problem& problem, const Config& config) {
+TileCounts count_tiles(const Problem& problem, const Config& config, int64_t rows_apart) {
     TileCounts counts;
     int64_t group = config.packs_heads ? problem.heads_q / problem.heads_kv : 1;
     counts.heads = problem.batch * (problem.heads_q / group);
@@ -64,15 +64,18 @@ TileCounts count_tiles(const Problem& problem, const Config& config) {
         int64_t first = tile * config.block_q, last = std::min(rows, first + config.block_q) - 1;
         double kv_tiles = double(visible_kv_tiles(problem, config, first / group, last / group));
         counts.kv_tiles += kv_tiles;
+        int64_t part_rows = rows_apart > 0 ? std::min<int64_t>(rows_apart, config.block_q) : config.block_q;
+        for (int64_t part = first; part <= last; part += part_rows)
+            counts.multiplied += double(visible_kv_tiles(problem, config, part / group, std::min(last, part + part_rows - 1) / group)) * part_rows / config.block_q;
         counts.longest = std::max(counts.longest, kv_tiles);
     }
-    if (sampled > 0) counts.kv_tiles *= double(counts.query_tiles) / sampled;
+    if (sampled > 0) counts.kv_tiles *= double(counts.query_tiles) / sampled, counts.multiplied *= double(counts.query_tiles) / sampled;
     return counts;
 }
 
-Work tiled_work(const Problem& problem, const Config& config, int64_t padded_dims) {
-    TileCounts counts = count_tiles(problem, config);
-    double tiles = counts.kv_tiles * counts.heads, pairs = tiles * config.block_q * config.block_kv;
+Work tiled_work(const Problem& problem, const Config& config, int64_t padded_dims, int64_t rows_apart) {
+    TileCounts counts = count_tiles(problem, config, rows_apart);
+    double tiles = counts.kv_tiles * counts.heads, pairs = counts.multiplied * counts.heads * config.block_q * config.block_kv;
     double query_bytes = heads(problem) * problem.seq_q * ((problem.head_dim + problem.head_dim_v) * size_of(problem.dtype) + sizeof(float));
     // A last KV tile that is cut short is read only as far as there are keys.
     double keys = std::min(tiles * config.block_kv, double(counts.heads) * counts.query_tiles * problem.seq_kv);

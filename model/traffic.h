@@ -24,16 +24,18 @@ double score_matrix_bytes(const Problem& problem);
 // under a mask.
 Work standard_work(const Problem& problem);
 // Tiled attention: each tile of queries reads the keys and values of its visible KV tiles. `padded_dims`: head
-// dimensions of key and value together as the products compute them; 0: not padded.
-Work tiled_work(const Problem& problem, const Config& config, int64_t padded_dims = 0);
+// dimensions of key and value together as the products compute them; 0: not padded. `rows_apart`: see count_tiles.
+Work tiled_work(const Problem& problem, const Config& config, int64_t padded_dims = 0, int64_t rows_apart = 0);
 
 // How the tiles of queries of one head (of one KV head, where heads are packed) share the KV tiles.
 struct TileCounts {
     int64_t query_tiles = 0;   // per head
     double kv_tiles = 0;       // over all query tiles of a head; sampled where there are more than 16384 query tiles
+    double multiplied = 0;     // as kv_tiles, less the parts of tiles that none of `rows_apart` neighbouring rows sees
     double longest = 0;        // most KV tiles of one query tile
     int64_t heads = 0;         // batch * heads, or batch * KV heads where heads are packed
 };
-TileCounts count_tiles(const Problem& problem, const Config& config);
+// `rows_apart`: rows that pass over a KV tile which none of them sees, although others of their tile do; 0: all rows of a tile.
+TileCounts count_tiles(const Problem& problem, const Config& config, int64_t rows_apart = 0);
 
 }  // namespace tilewright
