@@ -11,13 +11,14 @@ writes the whole score matrix and is left out.
 
 --winners takes what `tilewright db export` writes: the config that was tuned for a cell becomes one of its candidates.
 """
-import argparse, concurrent.futures, contextlib, ctypes, datetime, json, math, statistics, subprocess, sys, time
+import argparse, concurrent.futures, contextlib, ctypes, datetime, json, math, re, statistics, subprocess, sys, time
 
 import bench_decode
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+HEAD_DIMS = (64, 128, 256)
 SEQUENCES = (512, 1024, 2048, 4096, 8192, 16384)
 PEERS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
 
@@ -31,19 +32,19 @@ FA3_OVER_CUDNN = {
 
 
 def config(**fields):
-    return json.dumps({"stages": 2, "persistent": 1, "section_kb": 32768, **fields})
+    return json.dumps({"persistent": 1, **fields})
 
 
+def tiles(block_q, block_kv, stages, overlapped, *sections):
+    return [config(block_q=block_q, block_kv=block_kv, workers=block_q // 64, stages=stages, overlapped=overlapped, turns=1, section_kb=kb) for kb in sections]
+
+
+# What was fastest somewhere; sections of an eighth, a quarter and half of the last-level cache.
 CANDIDATES = {
-    64: [config(block_q=192, block_kv=128, workers=3, overlapped=1, turns=1), config(block_q=128, block_kv=128, workers=2, overlapped=1, turns=1),
-         config(block_q=128, block_kv=128, workers=2, overlapped=1, turns=1, persistent=0), config(block_q=192, block_kv=96, workers=3, overlapped=1, turns=1),
-         config(block_q=192, block_kv=128, workers=3, overlapped=1, turns=1, section_kb=0), config(block_q=192, block_kv=128, workers=3, stages=3, overlapped=1, turns=1, section_kb=4096)],
-    128: [config(block_q=192, block_kv=128, workers=3, turns=1), config(block_q=128, block_kv=128, workers=2, overlapped=1, turns=1),
-          config(block_q=128, block_kv=128, workers=2, turns=1), config(block_q=192, block_kv=128, workers=3, turns=1, persistent=0),
-          config(block_q=192, block_kv=128, workers=3, turns=1, section_kb=0), config(block_q=192, block_kv=128, workers=3, turns=1, section_kb=8192)],
-    256: [config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1), config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1, persistent=0),
-          config(block_q=128, block_kv=64, workers=2, overlapped=1, turns=1), config(block_q=128, block_kv=80, workers=2, overlapped=1, turns=1, section_kb=0),
-          config(block_q=128, block_kv=64, workers=2, overlapped=1, turns=1, section_kb=4096)],
+    64: tiles(192, 128, 3, 1, 7680, 15360, 30720) + tiles(192, 128, 2, 1, 30720),
+    128: tiles(192, 128, 2, 0, 7680, 15360, 30720) + tiles(128, 128, 2, 1, 7680, 15360) + tiles(192, 80, 2, 1, 15360, 30720) + tiles(192, 64, 3, 1, 15360),
+    192: tiles(128, 96, 2, 1, 7680, 30720) + tiles(128, 80, 2, 1, 30720),
+    256: tiles(128, 64, 2, 1, 7680, 15360, 30720) + tiles(128, 80, 2, 1, 7680, 15360),
 }
 
 
@@ -111,15 +112,15 @@ def in_turns(contenders, repeats, warm_ups):
 
 def relative_error(out, query, key, value, causal, samples=128):
     """Of sampled rows, against float64."""
-    batch, heads, seq, d = query.shape
+    (batch, heads, seq, d), group = query.shape, query.shape[1] // key.shape[1]
     generator = torch.Generator().manual_seed(seq + d)
     error = norm = 0.0
     for _ in range(4):
         b, h = (int(torch.randint(n, (1,), generator=generator)) for n in (batch, heads))
         rows = torch.cat([torch.tensor([0, seq - 1]), torch.randint(seq, (samples // 4,), generator=generator)]).to(query.device)
-        scores = query[b, h, rows].double() @ key[b, h].double().T / math.sqrt(d)
+        scores = query[b, h, rows].double() @ key[b, h // group].double().T / math.sqrt(d)
         if causal: scores.masked_fill_(torch.arange(seq, device=rows.device)[None, :] > rows[:, None], -math.inf)
-        want = scores.softmax(-1) @ value[b, h].double()
+        want = scores.softmax(-1) @ value[b, h // group].double()
         got = out[b, h, rows].double()
         error, norm = error + float(((got - want) ** 2).sum()), norm + float((want ** 2).sum())
     return math.sqrt(error / norm)
@@ -133,21 +134,38 @@ def problem_text(d, seq, causal):
     return f"forward:b{16384 // seq},hq{2048 // d},sq{seq},skv{seq},d{d}" + (",causal" if causal else "")
 
 
-def measure(ours, kernels, d, seq, causal, repeats):
-    batch, heads, problem = 16384 // seq, 2048 // d, problem_text(d, seq, causal)
-    query, key, value, out = (torch.randn(batch, seq, heads, d, device="cuda", dtype=torch.bfloat16).transpose(1, 2) for _ in range(4))
-    flops = 4 * batch * heads * seq * seq * d * (0.5 if causal else 1)
-    right = {}
+class Shape:
+    """The sizes of a problem text: self-attention, bf16, full or causal."""
+
+    def __init__(self, problem):
+        self.problem, self.causal = problem, int(problem.endswith(",causal"))
+        number = lambda name, default=1: int((re.search(rf"[:,]{name}(\d+)", problem) or [0, default])[1])
+        self.batch, self.heads, self.seq, self.d = number("b"), number("hq"), number("sq"), number("d")
+        self.heads_kv, self.d_v = number("hkv", self.heads), number("dv", self.d)
+
+    def tensors(self):
+        sizes = (self.heads, self.d), (self.heads_kv, self.d), (self.heads_kv, self.d_v), (self.heads, self.d_v)
+        return [torch.randn(self.batch, self.seq, heads, d, device="cuda", dtype=torch.bfloat16).transpose(1, 2) for heads, d in sizes]
+
+    def flops(self):
+        return 2 * self.batch * self.heads * self.seq * self.seq * (self.d + self.d_v) * (0.5 if self.causal else 1)
+
+
+def measure(ours, kernels, problem, repeats, peers):
+    shape = Shape(problem)
+    causal, flops = shape.causal, shape.flops()
+    query, key, value, out = shape.tensors()
+    right, errors = {}, {}
     for text, kernel in kernels:
         launch = ours.launcher(kernel, problem, query, key, value, out)
         out.fill_(math.nan), launch[1]()
         error = relative_error(out, query, key, value, causal)
-        if error < 5e-3 and bool(torch.isfinite(out).all()): right[text] = launch
+        if error < 5e-3 and bool(torch.isfinite(out).all()): right[text], errors[text] = launch, error
         else: print(f"WRONG {problem} {text}: relative error {error:.2e}", flush=True)
     races = in_turns(right, 5, 2)
     best = min(races, key=lambda text: statistics.median(races[text]))
     contenders = {"ours": right[best]}
-    for name in PEERS:
+    for name in peers:
         other = peer(name, query, key, value, causal)
         try:
             in_turns({name: other}, 0, 1)
@@ -160,8 +178,20 @@ def measure(ours, kernels, d, seq, causal, repeats):
     quartiles = statistics.quantiles(times["ours"], n=4)
     cell["spread"] = round((quartiles[2] - quartiles[0]) / quartiles[1], 4)  # interquartile range over the median
     cell["config"] = best
+    cell["error"] = errors[best]
+    cell["us"] = sorted(1000 * t for t in times["ours"])
     cell["candidates"] = {text: round(flops / statistics.median(t) * 1e-9, 1) for text, t in races.items()}
     return cell
+
+
+def row_of(problem, cell, device, compiler):
+    """What `tilewright db import` reads: the winner of a race among candidates, and its times beside the peers'."""
+    us = cell["us"]
+    at = lambda fraction: us[round(fraction * (len(us) - 1))]
+    return {"problem": problem, "device": {"backend": "nvidia", "arch": "sm_90a", "family": "sm90", "name": device, "units": torch.cuda.get_device_properties(0).multi_processor_count},
+            "toolchain": compiler, "config": json.loads(cell["config"]), "outcome": "correct", "median_us": round(statistics.median(us), 3), "p20_us": round(at(0.2), 3),
+            "p80_us": round(at(0.8), 3), "samples": len(us), "error": cell["error"], "measured_at": int(time.time()),
+            "note": f"scripts/bench_peers.py, fastest of {len(cell['candidates'])}"}
 
 
 def winners(path):
@@ -183,7 +213,7 @@ def key_of(d, seq, causal):
 def print_table(cells):
     print("\n| problem | | " + " | ".join(map(str, SEQUENCES)) + " |\n|---|---|" + "---|" * len(SEQUENCES))
     ratios = []
-    for d in CANDIDATES:
+    for d in HEAD_DIMS:
         for causal in (0, 1):
             row = [cells.get(key_of(d, seq, causal), {}) for seq in SEQUENCES]
             for name in ("ours", *PEERS):
@@ -209,17 +239,25 @@ def main():
     parser.add_argument("--winners", help="tuned configs, as JSON lines")
     parser.add_argument("--only", default="", help="cells whose key contains this")
     parser.add_argument("--decode", action="store_true", help="the cells of bench_decode.py too")
+    parser.add_argument("--problems", help="more problems, a text a line, without peers")
+    parser.add_argument("--rows", help="write the winners here, for `tilewright db import`")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     ours = Tilewright(arguments.library)
-    cells = [(d, seq, causal) for d in CANDIDATES for causal in (0, 1) for seq in SEQUENCES if arguments.only in key_of(d, seq, causal)]
+    cells = [(d, seq, causal) for d in HEAD_DIMS for causal in (0, 1) for seq in SEQUENCES if arguments.only in key_of(d, seq, causal)]
     tuned = winners(arguments.winners)
     wanted = {}
     for cell in cells:
         listed = CANDIDATES[cell[0]] + [tuned[text] for text in [canonical_text(*cell)] if text in tuned]
         wanted[cell] = list(dict.fromkeys([*map(ours.canonical, listed)] + ours.ranked(problem_text(*cell), arguments.ranked)))
+    more = []
+    if arguments.problems:
+        with open(arguments.problems) as lines: more = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     # A kernel serves all sequences of a (head dim, mask): it is compiled once.
     texts = {(d, causal, text): problem_text(d, seq, causal) for (d, seq, causal), texts in wanted.items() for text in texts}
+    for problem in more:
+        d, causal = Shape(problem).d, Shape(problem).causal
+        for text in map(ours.canonical, CANDIDATES[d]): texts.setdefault((d, causal, text), problem)
     start = time.time()
     with concurrent.futures.ThreadPoolExecutor() as pool: loaded = dict(zip(texts, pool.map(lambda item: ours.load(item[1], item[0][2]), texts.items())))
     print(f"{len(texts)} kernels compiled in {time.time() - start:.1f} s; torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}", flush=True)
@@ -227,13 +265,22 @@ def main():
         if not kernel: print(f"not run: d{d} causal{causal} {text}: {reason}")
     report = {"commit": arguments.commit or subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip(), "device": torch.cuda.get_device_name(),
               "date": datetime.date.today().isoformat(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "cells": {}}
+    rows, compiler = [], {"compiler": "nvrtc " + torch.version.cuda, "flags": "", "kernel_source": report["commit"][:16]}
     for d, seq, causal in cells:
         kernels = [(text, loaded[d, causal, text][0]) for text in wanted[d, seq, causal] if loaded[d, causal, text][0]]
-        cell = measure(ours, kernels, d, seq, causal, arguments.repeats)
+        cell = measure(ours, kernels, problem_text(d, seq, causal), arguments.repeats, PEERS)
+        rows.append(row_of(canonical_text(d, seq, causal), cell, report["device"], compiler))
         report["cells"][key_of(d, seq, causal)] = cell
-        print(key_of(d, seq, causal), {k: v for k, v in cell.items() if k != "candidates"}, flush=True)
+        print(key_of(d, seq, causal), {k: v for k, v in cell.items() if k not in ("candidates", "us")}, flush=True)
         if arguments.json:
             with open(arguments.json, "w") as file: json.dump(report, file, indent=1)
+    for problem in more:
+        kernels = [(text, loaded[Shape(problem).d, Shape(problem).causal, text][0]) for text in map(ours.canonical, CANDIDATES[Shape(problem).d])]
+        cell = measure(ours, [pair for pair in kernels if pair[1]], problem, arguments.repeats, ())
+        rows.append(row_of(problem, cell, report["device"], compiler))
+        print(problem, cell["ours"], cell["config"], flush=True)
+    if arguments.rows:
+        with open(arguments.rows, "w") as file: file.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
     print_table(report["cells"])
     if arguments.decode:
         decode = bench_decode.measure_all(arguments.library, arguments.only)
