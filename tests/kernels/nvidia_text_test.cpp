@@ -91,7 +91,7 @@ TEST(NvidiaTexts, SayThreadsAndSharedBytes) {
     auto source = generate(spec_of("forward:d128", R"({"block_q":128,"block_kv":64,"stages":2,"workers":2})"), *find_arch("sm_90a"));
     ASSERT_TRUE(source.ok()) << source.status().message();
     EXPECT_EQ(source->threads, 3 * 128);
-    EXPECT_EQ(source->shared_bytes, 128 * 128 * 2 + 2 * 2 * 64 * 128 * 2 + 512 + 1024);
+    EXPECT_EQ(source->shared_bytes, 128 * 128 * 2 + 2 * 2 * 64 * 128 * 2 + 1024 + 1024);
     source = generate(spec_of("forward:d40", R"({"block_q":64,"block_kv":32,"stages":1,"workers":4})"), *find_arch("sm_80"));
     ASSERT_TRUE(source.ok()) << source.status().message();
     EXPECT_EQ(source->threads, 4 * 32);
