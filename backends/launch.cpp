@@ -29,6 +29,11 @@ void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& p) {
     int64_t kv_bytes = int64_t{p.seq_kv} * (spec.problem.head_dim + spec.problem.head_dim_v) * static_cast<int64_t>(size_of(spec.problem.dtype));
     int64_t section = heads;
     if (spec.config.section_kb > 0 && kv_bytes > 0) section = std::max<int64_t>(1, int64_t{spec.config.section_kb} * 1024 / kv_bytes) * (group / packed);
+    // As many sections, all alike: a short last one would leave its heavy tiles to the end.
+    if (section < heads) {
+        int64_t sections = (heads + section - 1) / section, together = group / packed;
+        section = ((heads + sections - 1) / sections + together - 1) / together * together;
+    }
     p.section_heads = static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
 }
 
