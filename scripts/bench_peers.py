@@ -39,12 +39,12 @@ def tiles(block_q, block_kv, stages, overlapped, *sections):
     return [config(block_q=block_q, block_kv=block_kv, workers=block_q // 64, stages=stages, overlapped=overlapped, turns=1, section_kb=kb) for kb in sections]
 
 
-# What was fastest somewhere; sections of an eighth, a quarter and half of the last-level cache.
+# What was fastest somewhere; sections of 8, 16 and 32 MiB.
 CANDIDATES = {
-    64: tiles(192, 128, 3, 1, 7680, 15360, 30720) + tiles(192, 128, 2, 1, 30720),
-    128: tiles(192, 128, 2, 0, 7680, 15360, 30720) + tiles(128, 128, 2, 1, 7680, 15360) + tiles(192, 80, 2, 1, 15360, 30720) + tiles(192, 64, 3, 1, 15360),
-    192: tiles(128, 96, 2, 1, 7680, 30720) + tiles(128, 80, 2, 1, 30720),
-    256: tiles(128, 64, 2, 1, 7680, 15360, 30720) + tiles(128, 80, 2, 1, 7680, 15360),
+    64: tiles(192, 128, 3, 1, 8192, 16384, 32768) + tiles(192, 128, 2, 1, 32768),
+    128: tiles(192, 128, 2, 0, 8192, 16384, 32768) + tiles(128, 128, 2, 1, 8192, 16384) + tiles(192, 80, 2, 1, 16384, 32768) + tiles(192, 64, 3, 1, 16384),
+    192: tiles(128, 96, 2, 1, 8192, 32768) + tiles(128, 80, 2, 1, 32768),
+    256: tiles(128, 64, 2, 1, 8192, 16384, 32768) + tiles(128, 80, 2, 1, 8192, 16384),
 }
 
 
