@@ -22,7 +22,8 @@ struct Sm90 : hopper::Common {
     static_assert(block_q == 64 * workers && workers <= 3 && block_kv % 16 == 0 && block_kv <= 256 && head_dim_v % 8 == 0);
     static_assert(stages <= sm90_most_stages);
 
-    static constexpr bool stores_late = query_stages > 1;  // else it is stored while the next queries are waited for
+    // With a single tile of queries it is stored while the next are waited for; packed sequences leave no registers for two tiles.
+    static constexpr bool stores_late = query_stages > 1 && !Config::packed;
     using Arguments = Sm90ArgumentsWith<ParametersOf<Config>>;
     using Place = TilePlace<Config::packed>;
     using Scores = hopper::Accumulator<Element, block_kv>;
@@ -261,7 +262,8 @@ private:
             };
             bool empty = tile.kv_end <= tile.kv_begin;
             if (query_stages == 1 && empty) deal(place, false);
-            if (Config::persistent && empty) look_ahead();
+            constexpr bool in_time = Config::persistent && !Config::packed;  // finding a packed tile takes registers: not beside a loop
+            if (in_time && empty) look_ahead();
             auto copy_values = [&](int kv) {
                 int stage = value_ring.stage;
                 ptx::barrier_wait(shared.values_free(stage), value_ring.parity ^ 1);
@@ -283,8 +285,9 @@ private:
                     if (query_stages == 1 && kv == tile.kv_end - 1) deal(place, !Config::packs_heads);
                 }
                 if (kv + behind < tile.kv_end) copy_values(kv + behind);
-                if (Config::persistent && kv == ahead) look_ahead();
+                if (in_time && kv == ahead) look_ahead();
             }
+            if (Config::persistent && !in_time) look_ahead();
             place = next;
         }
         // Nothing is left.
