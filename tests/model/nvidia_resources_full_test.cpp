@@ -74,7 +74,7 @@ TEST(NvidiaResources, ASampleOfEverySpaceCompiles) {
             ASSERT_GT(legal.size(), sample) << name << " " << text;
             for (size_t i = 0; i < sample; ++i) {
                 const Config& config = legal[(2 * i + 1) * legal.size() / (2 * sample)];
-                Result<Resources> now = compile(space.arch, space.spec.problem, config);
+                Result<Resources> now = compile(space.arch, space.problem, config);
                 EXPECT_TRUE(now.ok()) << name << " " << text << " " << to_json(config) << ": " << now.status().message();
             }
         }
