@@ -66,13 +66,21 @@ double cache_bytes_per_cycle(Family family) {
     }
 }
 
+double head_bytes_of(const Problem& problem) { return double(problem.seq_kv) * (problem.head_dim + problem.head_dim_v) * size_of(problem.dtype); }
+
+// Query heads (KV heads, where they are packed) of one section, as backends/launch.cpp has them, but for evenness; section_kb is not 0.
+double section_heads(const Problem& problem, const Config& config) {
+    double group = config.packs_heads ? 1 : double(problem.heads_q) / problem.heads_kv;
+    return std::max(1.0, std::floor(config.section_kb * 1024.0 / std::max(1.0, head_bytes_of(problem)))) * group;
+}
+
 // Bytes that reach memory: what all concurrent heads read fits the last-level cache, or part of it is read again.
 double memory_bytes(const Problem& problem, const Config& config, const Arch& arch, const TileCounts& counts, double resident_blocks, const Work& work) {
     double least = std::min(work.bytes, compulsory_bytes(problem));
-    double head_bytes = double(problem.seq_kv) * (problem.head_dim + problem.head_dim_v) * size_of(problem.dtype);
+    double head_bytes = head_bytes_of(problem);
     double group = config.packs_heads ? 1 : double(problem.heads_q) / problem.heads_kv;
     double at_once = std::min(double(counts.heads), resident_blocks);
-    if (config.section_kb > 0 && head_bytes > 0) at_once = std::min(at_once, std::max(1.0, std::floor(config.section_kb * 1024.0 / head_bytes)) * group);
+    if (config.section_kb > 0 && head_bytes > 0) at_once = std::min(at_once, section_heads(problem, config));
     double footprint = at_once / group * head_bytes, cache = double(arch.last_level_cache_bytes);
     double missed = footprint > cache ? 1 - cache / footprint : 0;
     return least + missed * (work.bytes - least);
@@ -84,15 +92,18 @@ double streams(const KernelSpec& spec, Family family, const Arch& arch, const Re
     if (family == Family::sm90) streams = blocks * (spec.config.block_q / 64);
     else if (family != Family::cpu) streams = blocks * resources.threads / arch.warp_size / arch.simds_per_unit;
     if (family != Family::sm90) return streams;  // elsewhere products are not asynchronous
-    return streams * (spec.config.overlapped ? 1.5 : 1) * (spec.config.turns ? 1.2 : 1);
+    return streams * (spec.config.overlapped ? 1.2 : 1) * (spec.config.turns ? 1.2 : 1);
 }
 
-// The units share the tiles evenly but for the last round, which under a mask is filled with the shortest tiles.
-double balance(const TileCounts& counts, int64_t tiles, double units) {
+// The units share the tiles evenly but for the last round, which under a mask is filled with the shortest tiles. Where the number of
+// sections is known (not 0), the longest tiles of the last must find time beside what is left then.
+double balance(const TileCounts& counts, int64_t tiles, double units, double sections) {
     double per_unit = counts.kv_tiles * double(counts.heads) / units;
     bool uniform = counts.longest * double(counts.query_tiles) <= counts.kv_tiles * 1.01;
     double rounds = std::ceil(double(tiles) / units) * counts.kv_tiles / double(counts.query_tiles);
-    double span = uniform ? rounds : std::max(counts.longest, per_unit + counts.longest / 2);
+    double last = sections > 0 ? per_unit / sections : 0;
+    double masked = sections > 0 ? per_unit - last + std::max(counts.longest, last + counts.longest / 8) : std::max(counts.longest, per_unit + counts.longest / 2);
+    double span = uniform ? rounds : masked;
     return span > 0 ? std::min(1.0, per_unit / span) : 1;
 }
 
@@ -119,7 +130,7 @@ double busy_us(const Prediction& p, const KernelSpec& spec, Family family, const
     double base = std::max({products, p.exponential_us, p.shared_memory_us}), rest = products + p.exponential_us - base;
     // Barriers and row maxima of every KV tile; where a single tile is in flight, its loads are waited for as well. On a
     // processor the rows of the output are loaded and stored.
-    double tile_cycles = cpu ? 36.0 * config.block_q : arch.backend == "nvidia" && config.stages == 1 ? 1200 : 400;
+    double tile_cycles = cpu ? 36.0 * config.block_q : asynchronous ? (config.stages == 1 ? 1800 : config.stages == 2 ? 620 : 600) : arch.backend == "nvidia" && config.stages == 1 ? 1200 : 400;
     double tiles_us = tile_cycles * counts.multiplied * double(counts.heads) / (arch.units * cycles_per_us(arch)) / std::max(1.0, n);
     // A query tile's first loads and last stores are waited for, unless the block goes on to the next.
     double ends_us = cpu ? 0 : std::ceil(p.waves) * (config.persistent ? 0.3 : 1);
@@ -175,7 +186,8 @@ Result<Prediction> predict(const KernelSpec& spec, const Arch& arch, const Resou
 
     double units = arch.units, resident = units * result.occupancy.blocks;
     result.waves = double(result.tiles) / resident;
-    result.balance = balance(counts, result.tiles, units);
+    double sections = family != Family::sm90 ? 0 : spec.config.section_kb > 0 ? std::ceil(std::max(1.0, counts.heads / section_heads(spec.problem, spec.config))) : 1;
+    result.balance = balance(counts, result.tiles, units, sections);
     take_each_alone(result, spec, family, arch, counts, resident);
 
     double busy = busy_us(result, spec, family, arch, counts);

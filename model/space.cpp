@@ -125,6 +125,7 @@ Values sections_of(const Problem& problem, const Arch& arch) {
             if (is_sm90) kb = int64_t(std::bit_ceil(uint64_t(kb)));
             if (kb > sections.back()) sections.push_back(int(kb));
         }
+    if (is_sm90 && sections.size() > 1) sections.erase(sections.begin());  // all heads at once were never faster there
     return sections;
 }
 
