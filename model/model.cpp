@@ -130,7 +130,7 @@ double busy_us(const Prediction& p, const KernelSpec& spec, Family family, const
     double base = std::max({products, p.exponential_us, p.shared_memory_us}), rest = products + p.exponential_us - base;
     // Barriers and row maxima of every KV tile; where a single tile is in flight, its loads are waited for as well. On a
     // processor the rows of the output are loaded and stored.
-    double tile_cycles = cpu ? 36.0 * config.block_q : asynchronous ? (config.stages == 1 ? 1800 : config.stages == 2 ? 620 : 600) : arch.backend == "nvidia" && config.stages == 1 ? 1200 : 400;
+    double tile_cycles = cpu ? 36.0 * config.block_q : asynchronous ? (config.stages == 1 ? 1800 : config.stages == 2 ? 540 : 520) : arch.backend == "nvidia" && config.stages == 1 ? 1200 : 400;
     double tiles_us = tile_cycles * counts.multiplied * double(counts.heads) / (arch.units * cycles_per_us(arch)) / std::max(1.0, n);
     // A query tile's first loads and last stores are waited for, unless the block goes on to the next.
     double ends_us = cpu ? 0 : std::ceil(p.waves) * (config.persistent ? 0.3 : 1);

@@ -85,7 +85,7 @@ template <bool packed> struct TilePlace {
     int batch, head, kv_head, first_row;  // first_row < 0: no tile
 };
 template <> struct TilePlace<true> {
-    int batch, head, kv_head, first_row, first_key, seq_q, seq_kv, unused;
+    int batch, head, first_key, first_row, seq_q, seq_kv, unused[2];
 };
 template <class Config>
 TILEWRIGHT_DEVICE TilePlace<Config::packed> no_tile() {
@@ -156,7 +156,6 @@ TILEWRIGHT_DEVICE TilePlace<true> place_at(const PackedParameters& packed, int i
     TilePlace<true> place{};
     place.batch = packing.first_query(sequence), place.first_key = packing.first_key(sequence);
     place.head = order.head * packing.group;
-    place.kv_head = place.head / (p.heads_q / p.heads_kv);
     place.seq_q = of_sequence < 0 ? 0 : max_of(0, packing.first_query(sequence + 1) - place.batch);
     place.seq_kv = max_of(0, packing.first_key(sequence + 1) - place.first_key);
     place.first_row = max_of(0, of_sequence) * Config::block_q;
@@ -166,7 +165,7 @@ template <class Config>
 TILEWRIGHT_DEVICE Tile<Config> tile_at(const PackedParameters& packed, const TilePlace<true>& place) {
     const ForwardParameters& p = packed.forward;
     Tile<Config> tile;
-    tile.batch = place.batch, tile.head = place.head, tile.kv_head = place.kv_head, tile.first_row = place.first_row, tile.first_key = place.first_key;
+    tile.batch = place.batch, tile.head = place.head, tile.kv_head = place.head / (p.heads_q / p.heads_kv), tile.first_row = place.first_row, tile.first_key = place.first_key;
     tile.group = Config::packs_heads ? p.heads_q / p.heads_kv : 1;
     tile.seq_q = place.seq_q, tile.seq_kv = place.seq_kv, tile.diagonal = packed.top_left ? 0 : place.seq_kv - place.seq_q;
     tile.window_left = p.window_left, tile.window_right = p.window_right;
