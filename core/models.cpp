@@ -44,6 +44,7 @@ Result<Problem> model_problem(std::string_view model, Phase phase, int64_t seq, 
     if (phase == Phase::decode && !shape.causal)
         return invalid_argument(std::string(shape.name) + " encodes whole sequences and has no decode phase: use --phase prefill");
     Problem problem;
+    problem.operation = phase == Phase::decode ? Operation::decode : Operation::forward;
     problem.batch = batch;
     problem.heads_q = shape.heads_q, problem.heads_kv = shape.heads_kv;
     problem.seq_q = phase == Phase::decode ? 1 : seq, problem.seq_kv = seq;

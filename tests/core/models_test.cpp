@@ -18,13 +18,13 @@ TEST(Models, PrefillIsCausalForDecodersAndFullForEncoders) {
 }
 
 TEST(Models, DecodeIsOneQueryOverAllKeys) {
-    EXPECT_EQ(text_of("llama-3.1-8b", Phase::decode, 4096, 4), "forward:b4,hq32,hkv8,sq1,skv4096,d128,bf16");
+    EXPECT_EQ(text_of("llama-3.1-8b", Phase::decode, 4096, 4), "decode:b4,hq32,hkv8,sq1,skv4096,d128,bf16");
 }
 
 TEST(Models, WindowCountsTheQueryItselfAndIsLeftOutWhereItHidesNothing) {
     EXPECT_EQ(text_of("mistral-7b", Phase::prefill, 8192, 1), "forward:b1,hq32,hkv8,sq8192,skv8192,d128,bf16,window4095:0");
     EXPECT_EQ(text_of("mistral-7b", Phase::prefill, 4096, 1), "forward:b1,hq32,hkv8,sq4096,skv4096,d128,bf16,causal");
-    EXPECT_EQ(text_of("gpt-oss-20b", Phase::decode, 4096, 1), "forward:b1,hq64,hkv8,sq1,skv4096,d64,bf16,window127:0,sink");
+    EXPECT_EQ(text_of("gpt-oss-20b", Phase::decode, 4096, 1), "decode:b1,hq64,hkv8,sq1,skv4096,d64,bf16,window127:0,sink");
     EXPECT_EQ(text_of("gemma-2-9b", Phase::prefill, 8192, 1), "forward:b1,hq16,hkv8,sq8192,skv8192,d256,bf16,window4095:0,softcap");
 }
 
