@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "db/store.h"
+#include "model/space.h"
 #include "runtime/device_class.h"
 
 namespace tilewright::cli {
@@ -32,6 +34,25 @@ nlohmann::json to_json_object(const LookupResult& found, const Problem& problem)
     return json;
 }
 
+// Where nothing measured is near, the shortest time that `tune --predict` stored for this problem and architecture is worth more than the model alone.
+void take_stored_prediction(const std::string& database, const Problem& problem, const Arch& arch, LookupResult& found) {
+    const std::string path = database.empty() ? user_database_path() : database;
+    if (found.provenance < Provenance::predicted || path.empty()) return;
+    Result<Store> store = Store::open(path, StoreMode::read);
+    if (!store.ok()) return;  // the layers' status says why
+    const Space space = search_space(problem, arch);
+    double shortest = 0;
+    const Status read = store->for_each([&](const MeasurementRow& row) -> Status {
+        const Measurement& m = row.measurement;
+        if (m.outcome != Outcome::predicted || row.device.arch != arch.name || row.problem != problem) return {};
+        if ((shortest > 0 && m.median_us >= shortest) || !check(space, m.config).ok()) return {};
+        shortest = m.median_us;
+        found.config = m.config, found.provenance = Provenance::predicted, found.median_us = m.median_us;
+        return {};
+    });
+    if (!read.ok()) std::fprintf(stderr, "lookup: %s\n", read.message().c_str());
+}
+
 }  // namespace
 
 int lookup_command(const Arguments& arguments) {
@@ -55,6 +76,7 @@ int lookup_command(const Arguments& arguments) {
     for (const DatabaseLayer& layer : tuning.layers())
         if (layer.user && !database.empty() && !layer.status.ok()) return fail("lookup", layer.status);
     LookupResult found = tuning.lookup(*problem, tuning.device(device_class(*info)));
+    take_stored_prediction(database, *problem, info->arch, found);
     if (line.json())
         std::printf("%s\n", to_json_object(found, *problem).dump().c_str());
     else

@@ -13,6 +13,7 @@
 #include "cli/tune_output.h"
 #include "core/scratch_directory.h"
 #include "tuner/html_report.h"
+#include "tuner/predict.h"
 
 namespace tilewright::cli {
 namespace {
@@ -51,15 +52,29 @@ Status check_writable(const std::string& path) {
     return {};
 }
 
+// Each problem for the architecture; the budget is each one's.
+Result<std::vector<WorkResult>> predict_all(const std::vector<Problem>& problems, const std::string& arch_name, Store& store, TuneOptions options,
+                                            const std::function<void(const WorkProgress&, const TuneProgress&)>& progress) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(const Arch arch, arch_named(arch_name));
+    std::vector<WorkResult> results;
+    for (size_t i = 0; i < problems.size(); ++i) {
+        options.progress = [&](const TuneProgress& now) { progress({i + 1, problems.size(), &problems[i], now.seconds_left}, now); };
+        Result<TuneReport> report = predict_space(problems[i], arch, store, options);
+        if (!report.ok() && report.status().code() != StatusCode::unsupported) return report.status();
+        results.push_back(report.ok() ? WorkResult{problems[i], {}, *std::move(report)} : WorkResult{problems[i], report.status(), {}});
+    }
+    return results;
+}
+
 }  // namespace
 
 int tune_command(const Arguments& arguments) {
     CommandLine line("tune", "finds the best config of one or more problems on a device; every result is stored at once and a later run goes on");
     ProblemListOptions problem_options;
-    std::string device = "cpu:0", budget = "60s", database, cache = "auto", report_path;
+    std::string device = "cpu:0", arch_name, budget = "60s", database, cache = "auto", report_path;
     TuneOptions options;
     int64_t seed = 1;
-    bool no_seeds = false, quiet = false;
+    bool no_seeds = false, quiet = false, predict_only = false;
     problem_options.add_to(line);
     line.option("device", &device, "ID", "where to measure: cpu:0, nvidia:0, amd:0");
     line.option("budget", &budget, "TIME|N", "of each problem: seconds (60s, 5m, 2h) or evaluations (200, with those already stored)");
@@ -71,10 +86,13 @@ int tune_command(const Arguments& arguments) {
     line.option("compile-timeout", &options.compile_timeout_seconds, "SECONDS", "of one candidate");
     line.option("run-timeout", &options.run_timeout_seconds, "SECONDS", "to check and measure one candidate");
     line.option("cache", &cache, "STATE", "of the last-level cache before each launch: cold, warm, or auto (cold on GPUs, warm on CPUs)");
+    line.flag("predict", &predict_only, "with --arch: compile the space, rank it by the model and a static estimate of the main loop; no device is needed");
+    line.option("arch", &arch_name, "NAME", "with --predict: what to compile for");
     line.flag("retry-failed", &options.retry_failed, "try again what failed in earlier runs");
     line.flag("no-seeds", &no_seeds, "do not begin with the model's choice and winners of like problems");
     line.flag("quiet", &quiet, "no progress line");
     line.example("tilewright tune --problem forward:b1,hq8,hkv2,sq1024,skv1024,d64,fp32,causal --device cpu:0 --budget 60s --db t.db");
+    line.example("tilewright tune --arch gfx942 --problem forward:b4,hq16,hkv16,sq4096,skv4096,d128,bf16 --predict --budget 5m --db t.db");
     line.example("tilewright tune --problems problems.txt --device nvidia:0 --budget 10m --report report.html");
     if (auto exit = line.parse(arguments)) return *exit;
     const Result<std::vector<Problem>> problems = problem_options.problems();
@@ -90,6 +108,8 @@ int tune_command(const Arguments& arguments) {
     options.use_seeds = !no_seeds;
     options.worker_command = {own_path(), "worker"};
     options.stop = &stop_requested;
+    if (predict_only != !arch_name.empty()) return fail("tune", "--predict and --arch go together: nothing is measured without a device");
+    if (predict_only && !report_path.empty()) return fail("tune", "--report shows measurements; --predict makes none");
     if (!report_path.empty())
         if (const Status status = check_writable(report_path); !status.ok()) return fail("tune", status);
 
@@ -101,8 +121,10 @@ int tune_command(const Arguments& arguments) {
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
-    const auto results = [&] {
+    const auto results = [&]() -> Result<std::vector<WorkResult>> {
         ProgressLine progress(quiet);  // ends its line before results are printed
+        if (predict_only)
+            return predict_all(*problems, arch_name, *store, options, [&](const WorkProgress& work, const TuneProgress& now) { progress.show(work, now); });
         return tune_all(*problems, device, *store, options, [&](const WorkProgress& work, const TuneProgress& now) { progress.show(work, now); });
     }();
     if (!results.ok()) return fail("tune", results.status());

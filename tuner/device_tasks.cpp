@@ -6,6 +6,7 @@
 #include "core/scratch_directory.h"
 #include "model/space.h"
 #include "runtime/kernels.h"
+#include "tuner/predict.h"
 #include "tuner/worker.h"
 #include "verify/check_backward.h"
 #include "verify/device_workload.h"
@@ -76,6 +77,8 @@ WorkerReply DeviceTasks::handle(const WorkerRequest& request) {
                 return evaluate(request, reply);
             case WorkerAction::race:
                 return race_all(request, reply);
+            case WorkerAction::predict:
+                return predict_candidate(request, reply);
         }
         return {StatusCode::internal, "no such action"};
     };

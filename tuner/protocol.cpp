@@ -7,7 +7,7 @@ namespace tilewright {
 namespace {
 
 using Json = nlohmann::json;
-constexpr const char* action_names[] = {"prepare", "compile", "evaluate", "race"};
+constexpr const char* action_names[] = {"prepare", "compile", "evaluate", "race", "predict"};
 
 Json to_json(const Timing& timing) { return {timing.median_us, timing.p20_us, timing.p80_us, timing.low_us, timing.high_us, timing.samples}; }
 Timing timing_from(const Json& json) { return {json.at(0), json.at(1), json.at(2), json.at(3), json.at(4), json.at(5)}; }
@@ -63,7 +63,8 @@ Result<WorkerRequest> parse_request(std::string_view line) {
         request.roofline_us = json.at("roofline_us");
         request.cold = json.at("cold");
         const size_t wanted = request.action == WorkerAction::prepare ? 0 : 1;
-        if (request.configs.size() < wanted || request.files.size() != request.configs.size())
+        const size_t files = request.action == WorkerAction::predict ? 0 : request.configs.size();
+        if (request.configs.size() < wanted || request.files.size() != files)
             return invalid_argument("a request without its configs or files");
         return request;
     } catch (const Json::exception& error) {

@@ -16,6 +16,7 @@ enum class WorkerAction {
     compile,   // configs[0] for the device's architecture, to files[0]
     evaluate,  // checks and measures configs[0], whose object is files[0]
     race,      // measures all configs in turns; all were found correct before
+    predict,   // compiles configs[0] for the architecture that `device` names and foretells its time; needs no device
 };
 
 struct WorkerRequest {
@@ -34,7 +35,7 @@ struct WorkerReply {
     Outcome outcome = Outcome::correct;
     std::string message;          // why not correct
     double error = -1;            // relative, of evaluate
-    std::vector<Timing> timings;  // one for evaluate, one per config for race
+    std::vector<Timing> timings;  // one for evaluate and predict, one per config for race
     size_t winner = 0;            // of race
     std::vector<size_t> ties;     // of race
     std::string note;             // registers and spills of what was compiled

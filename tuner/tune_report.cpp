@@ -57,7 +57,7 @@ void summarize_trials(TuneReport& report) {
     for (size_t i = 0; i < report.trials.size(); ++i) {
         const Measurement& measurement = report.trials[i].measurement;
         ++report.outcomes[name(measurement.outcome)];
-        if (measurement.outcome != Outcome::correct) continue;
+        if (measurement.outcome != Outcome::correct && measurement.outcome != Outcome::predicted) continue;
         times.push_back(measurement.median_us);
         if (!report.worst || measurement.median_us > report.trials[*report.worst].measurement.median_us) report.worst = i;
     }
