@@ -95,6 +95,7 @@ std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& 
     } else {
         plan.push_back({attention_backward_keys, config});
         if (config.dq == 0) plan.push_back({attention_backward_queries, arch.family == Family::cpu ? config : changed_over(config)});
+        else plan.push_back({attention_backward_epilogue, config});
     }
     if (problem.sink) plan.push_back({attention_backward_sink, config});
     return plan;
@@ -108,14 +109,24 @@ Config default_backward_config(const Problem& problem, const Arch& arch, bool al
         if (!find_sm80_tile(problem, attention_backward_keys, config)) (void)find_sm80_tile(problem, attention_backward_keys_alone, config);
         return config;
     }
-    // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache.
+    // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where
+    // its part finds registers beside dK and dV.
     config.block_kv = 128, config.workers = 2, config.stages = 2, config.section_kb = 32 * 1024;
+    KernelSpec spec{attention_backward_keys, problem, config, aligned};
+    spec.config.dq = 1;
+    for (int block_q : {problem.head_dim <= 64 ? 128 : 64, 64}) {
+        spec.config.block_q = block_q;
+        if (nvidia_text(spec, arch).ok()) return spec.config;
+    }
     return config;
 }
 
-BackwardWorkspace backward_workspace(const Problem& p, const Config&) {
+BackwardWorkspace backward_workspace(const Problem& p, const Config& config) {
     BackwardWorkspace workspace;
-    workspace.statistics_bytes = p.batch * p.heads_q * kernel::backward_padded(p.seq_q) * static_cast<int64_t>(sizeof(float));
+    int64_t queries = p.batch * p.heads_q * kernel::backward_padded(p.seq_q);
+    workspace.statistics_bytes = queries * static_cast<int64_t>(sizeof(float));
+    if (config.dq) workspace.query_sum_bytes = workspace.statistics_bytes * kernel::backward_sum_columns(static_cast<int>(p.head_dim));
+    if (config.dq == 2) workspace.order_bytes = queries / kernel::backward_least_block_q * static_cast<int64_t>(sizeof(unsigned));
     return workspace;
 }
 
@@ -124,6 +135,9 @@ void use_workspace(const Problem& problem, const BackwardWorkspace& workspace, v
     parameters.padded_queries = static_cast<int>(kernel::backward_padded(problem.seq_q));
     parameters.log_sums = reinterpret_cast<float*>(bytes);
     parameters.deltas = reinterpret_cast<float*>(bytes + workspace.statistics_bytes);
+    bytes += 2 * workspace.statistics_bytes;
+    parameters.query_sums = workspace.query_sum_bytes ? reinterpret_cast<float*>(bytes) : nullptr;
+    parameters.turns = workspace.order_bytes ? reinterpret_cast<unsigned*>(bytes + workspace.query_sum_bytes) : nullptr;
 }
 
 }  // namespace tilewright

@@ -53,6 +53,7 @@ void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backwar
     if (spec.kind == KernelKind::attention_backward_sink) rows = block, heads = p.heads_q;
     p.tiles = static_cast<int>(heads * ((rows + block - 1) / block));
     int64_t section = heads, bytes = columns * (spec.problem.head_dim + spec.problem.head_dim_v) * static_cast<int64_t>(size_of(spec.problem.dtype));
+    if (spec.config.dq) bytes += columns * kernel::backward_sum_columns(static_cast<int>(spec.problem.head_dim)) * static_cast<int64_t>(sizeof(float));
     if (spec.config.section_kb > 0 && bytes > 0) section = int64_t{spec.config.section_kb} * 1024 / bytes;
     p.section_heads = static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
 }

@@ -29,5 +29,13 @@ struct TilewrightBenchTensor {
 // `lse` may be null. Lives until the process ends.
 TILEWRIGHT_BENCH_API void* tilewright_bench_call(void* kernel, const char* problem, const TilewrightBenchTensor* query, const TilewrightBenchTensor* key,
                                                  const TilewrightBenchTensor* value, const TilewrightBenchTensor* out, float* lse);
+// A backward: loads its kernels for dense, aligned tensors of this problem and says how much workspace a call needs (bytes, of the device).
+// A config without members is the default one. Lives until the process ends.
+TILEWRIGHT_BENCH_API void* tilewright_bench_load_backward(void* device, const char* problem, const char* config);
+TILEWRIGHT_BENCH_API int64_t tilewright_bench_backward_workspace(void* kernels, const char* problem);
+// `tensors`: query, key, value, out, out_gradient, query_gradient, key_gradient, value_gradient. `lse`: [batch][heads_q][seq_q], natural logarithm.
+TILEWRIGHT_BENCH_API void* tilewright_bench_call_backward(void* kernels, const char* problem, const TilewrightBenchTensor* tensors, float* lse, void* workspace);
+TILEWRIGHT_BENCH_API int tilewright_bench_launch_backward(void* device, void* call, void* stream);
+
 // Asynchronous on `stream`.
 TILEWRIGHT_BENCH_API int tilewright_bench_launch(void* device, void* call, void* stream);

@@ -1,12 +1,23 @@
 // Exact attention, backward. With P = exp(S - lse), recomputed from the forward's log-sums, and D = rowsum(dO * O) - dLSE:
 //   dV = P^T dO,   dP = dO V^T,   dS = P * (dP - D),   dK = scale dS^T Q,   dQ = scale dS K.
 // A pass over keys gives dK and dV, a pass over queries dQ. They are one text, whose scores have the owned tile's members as
-// rows: P and dS (or their transposes) are left operands without being turned. No sum depends on the order of tiles.
+// rows: P and dS (or their transposes) are left operands without being turned. Or the pass over keys gives dQ too (Config::dq): each
+// tile's part of it is added to sums in memory, which an epilogue scales and rounds.
 #pragma once
 #include "backward_tile.h"
 #include "variants.h"
 
 namespace tilewright::kernel {
+
+// Every element, in the order that asks for each of the queries' statistics once: over keys they belong to columns.
+template <class Config, class Fragment, class Body>
+TILEWRIGHT_DEVICE void for_each_element(Body&& body) {
+    if constexpr (Config::over_keys) {
+        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) body(r, c);
+    } else {
+        TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) body(r, c);
+    }
+}
 
 // Columns of both a tile and the statistics are vectors or floats; a row's position or a column's is the query's or the key's.
 template <class Arch, class Fragment, class Statistics, class Slopes>
@@ -16,29 +27,28 @@ TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes,
     using Value = typename Arch::Value;
     constexpr bool over_keys = Config::over_keys;
     const ForwardParameters& forward = p.forward;
-    float alibi = Config::alibi ? forward.slope[over_keys ? step.head : tile.head] : 0;
-    TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r)
-        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
-            Value score = scores.at(r, c) * forward.scale;
-            if constexpr (Config::softcap) {
-                Value bent = tanh<Arch>(Value(score * (1.0f / forward.softcap)));
-                slopes.at(r, c) = 1.0f - bent * bent;
-                score = bent * forward.softcap;
-            }
-            if constexpr (Config::alibi) score -= Arch::to_float(Arch::distance(scores.column(c) + step.first, tile.first_row + scores.row(r) + tile.offset)) * alibi;
-            // A log-sum was rounded: no probability may be above 1 for that.
-            scores.at(r, c) = Arch::exp2(Arch::min((score - log_sums.at(r, c)) * log2_of_e, Arch::broadcast(0.0f)));
+    constexpr bool bends = Config::softcap || Config::alibi;
+    float alibi = Config::alibi ? forward.slope[over_keys ? step.head : tile.head] : 0, scale = bends ? forward.scale : forward.scale * log2_of_e;
+    for_each_element<Config, Fragment>([&](int r, int c) {
+        Value score = scores.at(r, c) * scale;
+        if constexpr (Config::softcap) {
+            Value bent = tanh<Arch>(Value(score * (1.0f / forward.softcap)));
+            slopes.at(r, c) = 1.0f - bent * bent;
+            score = bent * forward.softcap;
         }
+        if constexpr (Config::alibi) score -= Arch::to_float(Arch::distance(scores.column(c) + step.first, tile.first_row + scores.row(r) + tile.offset)) * alibi;
+        // A log-sum was rounded: no probability may be above 1 for that.
+        scores.at(r, c) = Arch::exp2(Arch::min((bends ? score * log2_of_e : score) - log_sums.at(r, c), Arch::broadcast(0.0f)));
+    });
 }
 
 // dP -> dS, or with a softcap that of the scaled product.
 template <class Config, class Fragment, class Slopes, class Statistics>
 TILEWRIGHT_DEVICE void differentiate(Fragment& changes, Fragment& probabilities, Slopes& slopes, const Statistics& deltas) {
-    TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r)
-        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
-            changes.at(r, c) = probabilities.at(r, c) * (changes.at(r, c) - deltas.at(r, c));
-            if constexpr (Config::softcap) changes.at(r, c) *= slopes.at(r, c);
-        }
+    for_each_element<Config, Fragment>([&](int r, int c) {
+        changes.at(r, c) = probabilities.at(r, c) * (changes.at(r, c) - deltas.at(r, c));
+        if constexpr (Config::softcap) changes.at(r, c) *= slopes.at(r, c);
+    });
 }
 
 template <class Arch, class Fragment>
@@ -47,7 +57,7 @@ TILEWRIGHT_DEVICE void clear_hidden(Fragment& x, const BackwardTile<typename Arc
         int row = x.row(r), begin = tile.paired_begin(row) - step.first, end = tile.paired_end(row) - step.first;
         TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
             auto column = x.column(c);
-            x.at(r, c) = Arch::select((column >= begin) & (column < end), x.at(r, c), Arch::broadcast(0.0f));
+            x.at(r, c) = Arch::select(tile.paired(column, begin, end), x.at(r, c), Arch::broadcast(0.0f));
         }
     }
 }
@@ -58,6 +68,9 @@ template <class Arch, class Fragment>
 TILEWRIGHT_DEVICE void lift_probabilities(Fragment& scores) {
     TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) scores.at(r, c) *= lift<Arch>;
 }
+// What a step adds to dQ, on architectures that know how.
+template <bool gives, class Arch> struct QueryPart { using Fragment = typename Arch::QueryGradient; };
+template <class Arch> struct QueryPart<false, Arch> { using Fragment = NoFragment; };
 
 template <class Arch>
 TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, char* shared) {
@@ -65,7 +78,7 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
     using Tile = BackwardTile<Config>;
     using Element = typename Config::Element;
     using Scores = typename Arch::Scores;
-    constexpr bool over_keys = Config::over_keys, gives_scored = Config::gives_scored, gives_carried = Config::gives_carried;
+    constexpr bool over_keys = Config::over_keys, gives_scored = Config::gives_scored, gives_carried = Config::gives_carried, gives_queries = over_keys && Config::dq != 0;
     const BackwardParameters& p = arguments.parameters;
 
     Arch::for_each_tile(arguments, shared, [&](const Tile& tile, typename Arch::Pipeline& pipeline) {
@@ -81,12 +94,16 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
         // with the columns' dO or V is dP.
         auto row_scored = pipeline.row_scored();
         auto row_carried = pipeline.row_carried();
-        for (BackwardStep step = tile.first_step(); step.left > 0; step = tile.next(step)) {
+        BackwardStep step = tile.first_step();
+        // dQ lags by a step, so that no worker waits for what another has yet to publish of dS.
+        auto take_step = [&](auto has_previous) {
+            typename QueryPart<gives_queries, Arch>::Fragment query_part;
             auto scored = pipeline.scored(step);
             Arch::start_scores(scores, row_scored, scored);
             auto carried = pipeline.carried(step);
             if constexpr (gives_scored) Arch::start_scores(changes, row_carried, carried);
             Arch::template finish<gives_scored ? 1 : 0>(scores);
+            if (tile.needs_mask(step)) pipeline.look_at_hidden(scores, tile, step);
             recompute_probabilities<Arch>(scores, slopes, p, tile, step, pipeline.log_sums(step));
             if constexpr (gives_scored) {
                 Arch::template finish<0>(changes);
@@ -94,17 +111,39 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             }
             if (tile.needs_mask(step)) {
                 clear_hidden<Arch>(scores, tile, step);
-                if constexpr (gives_scored) clear_hidden<Arch>(changes, tile, step);
-                pipeline.hide_garbage();  // of the columns: 0 * NaN is NaN
+                if constexpr (gives_scored) pipeline.look_at_hidden(changes, tile, step), clear_hidden<Arch>(changes, tile, step);
             }
             if constexpr (gives_carried && Arch::probability_lift > 0) lift_probabilities<Arch>(scores);
             if constexpr (gives_carried) left_p.assign(scores);
             if constexpr (gives_scored) left_ds.assign(changes);
+            if (tile.needs_mask(step)) pipeline.hide_garbage();  // 0 * NaN is NaN; after rounding, which frees registers
+            if constexpr (gives_queries) {
+                pipeline.publish(left_ds);
+                if constexpr (decltype(has_previous)::is) Arch::start_query_part(query_part, pipeline.published());
+            }
             if constexpr (gives_carried) Arch::start_gradient(carried_gradient, left_p, carried);
             if constexpr (gives_scored) Arch::start_gradient(scored_gradient, left_ds, scored);
-            if constexpr (gives_carried) Arch::template finish<0>(carried_gradient);
+            if constexpr (gives_queries) {
+                constexpr int others = 2;  // dV and dK are under way
+                if constexpr (decltype(has_previous)::is) Arch::template finish<others>(query_part), pipeline.hold(query_part);
+                pipeline.hand_over(Constant<true>(), has_previous, p, tile, step);
+            }
             if constexpr (gives_scored) Arch::template finish<0>(scored_gradient);
+            if constexpr (gives_carried) Arch::template finish<0>(carried_gradient);
             pipeline.release_carried(), pipeline.release_scored();
+            step = tile.next(step);
+        };
+        if constexpr (gives_queries) {
+            if (step.left > 0) {
+                take_step(Constant<false>());
+                while (step.left > 0) take_step(Constant<true>());
+                typename Arch::QueryGradient query_part;
+                Arch::start_query_part(query_part, pipeline.published());
+                Arch::template finish<0>(query_part);
+                pipeline.hold(query_part), pipeline.hand_over(Constant<false>(), Constant<true>(), p, tile, step);
+            }
+        } else {
+            while (step.left > 0) take_step(Constant<false>());
         }
         pipeline.release_rows();
 

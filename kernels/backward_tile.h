@@ -6,6 +6,7 @@
 
 namespace tilewright::kernel {
 
+template <bool value> struct Constant { static constexpr bool is = value; };
 struct NoFragment {};  // where a variant needs none
 
 // One tile of columns of one head.
@@ -22,7 +23,7 @@ struct BackwardTile {
     int first_row, rows;        // `rows`: of the whole sequence, as is `columns`
     int columns, group;         // `group`: query heads that share a KV head
     int before, after, offset;  // row r is aligned with column r + offset and is paired with so many columns on either side of it
-    int first_column, steps;
+    int first_column, end_column, steps;  // of each head; steps of all
     int whole_begin, whole_end;  // columns that every row is paired with
 
     TILEWRIGHT_DEVICE bool inside(int row) const { return first_row + row < rows; }
@@ -35,26 +36,46 @@ struct BackwardTile {
         if constexpr (Config::mask == Mask::none || (Config::mask == Mask::causal && over_keys)) return columns;
         else return min_of(columns, first_row + row + offset + 1 + after);
     }
-    TILEWRIGHT_DEVICE bool needs_mask(const BackwardStep& step) const { return step.first < whole_begin || step.first + block_columns > whole_end; }
+    // Whether a position (or each of a vector of them), counted as `begin` and `end` are, lies there.
+    template <class Position>
+    static TILEWRIGHT_DEVICE auto paired(Position column, int begin, int end) {
+        if constexpr (!masks_padding && Config::mask == Mask::causal) return column >= begin;
+        else return (column >= begin) & (column < end);
+    }
+    // Over keys, in a fixed order: how many tiles of keys add to the queries from `column` on before this one. Under a mask the later keys
+    // do first: their walks begin later, so that no walk catches up with the one that it follows.
+    static constexpr bool last_rows_first = Config::dq == 2 && Config::mask != Mask::none;
+    TILEWRIGHT_DEVICE int earlier(int column) const {
+        if constexpr (!last_rows_first) return first_row / block_rows;
+        int last_query = min_of(column + block_columns, columns) - 1;
+        return min_of(rows - 1, last_query - offset + before) / block_rows - first_row / block_rows;
+    }
+    // Queries past the end are zeros with infinite log-sums: their P and dS are zero unless a key is not finite, and then so is all that sees it;
+    // but a softcap makes the score of an infinite key finite.
+    static constexpr bool masks_padding = !over_keys || Config::softcap;
+    TILEWRIGHT_DEVICE bool needs_mask(const BackwardStep& step) const {
+        if constexpr (!masks_padding && Config::mask == Mask::none) return false;
+        else return step.first < whole_begin || step.first + block_columns > whole_end;
+    }
 
-    TILEWRIGHT_DEVICE int steps_of_head() const { return over_keys ? steps / group : steps; }
     TILEWRIGHT_DEVICE BackwardStep first_step() const { return {over_keys ? head * group : head / group, first_column, steps}; }
     TILEWRIGHT_DEVICE BackwardStep next(BackwardStep step) const {
         --step.left, step.first += block_columns;
-        if (over_keys && step.left % steps_of_head() == 0) step.first = first_column, ++step.head;
+        if (over_keys && step.first >= end_column) step.first = first_column, ++step.head;
         return step;
     }
     TILEWRIGHT_DEVICE void count_steps() {
         int last = min_of(rows - first_row, block_rows) - 1;
         int begin = paired_begin(0), end = paired_end(last);  // both ends move up with the rows
-        first_column = begin / block_columns * block_columns;
+        first_column = begin / block_columns * block_columns, end_column = end;
         steps = end > begin ? (end - first_column + block_columns - 1) / block_columns * (over_keys ? group : 1) : 0;
         whole_begin = paired_begin(last), whole_end = paired_end(0);
+        if (!masks_padding && whole_end == columns) whole_end += block_columns;
     }
 };
 
 // The index-th tile, 0 <= index < parameters.tiles. Under a mask the longest walks come first: over keys those of the first
-// keys, over queries those of the last queries.
+// keys, over queries those of the last queries. In a fixed order whoever is waited for comes first.
 template <class Config>
 TILEWRIGHT_DEVICE BackwardTile<Config> backward_tile_at(const ForwardParameters& p, int index) {
     using Tile = BackwardTile<Config>;
@@ -67,7 +88,7 @@ TILEWRIGHT_DEVICE BackwardTile<Config> backward_tile_at(const ForwardParameters&
     int heads = over_keys ? p.heads_kv : p.heads_q, blocks = (tile.rows + Tile::block_rows - 1) / Tile::block_rows;
     WorkOrder order(index, blocks, p.batch * heads, p.section_heads);
     tile.batch = order.head / heads, tile.head = order.head % heads;
-    tile.first_row = (over_keys || Config::mask == Mask::none ? order.block : blocks - 1 - order.block) * Tile::block_rows;
+    tile.first_row = ((over_keys && !Tile::last_rows_first) || Config::mask == Mask::none ? order.block : blocks - 1 - order.block) * Tile::block_rows;
     tile.count_steps();
     return tile;
 }

@@ -96,6 +96,9 @@ TILEWRIGHT_DEVICE int append_blocks(const AppendParameters& p) { return p.batch 
 constexpr int backward_query_block = 128;
 constexpr long long backward_padded(long long seq_q) { return (seq_q + backward_query_block - 1) / backward_query_block * backward_query_block; }
 
+constexpr int backward_sum_columns(int head_dim) { return head_dim > 64 ? 128 : 64; }
+constexpr int backward_least_block_q = 64;  // where dq is 2
+
 struct BackwardParameters {
     ForwardParameters forward;  // the call that is differentiated: `out` and `lse` are its results and only read here
     const void* out_gradient;
@@ -104,9 +107,14 @@ struct BackwardParameters {
     float* sink_gradient;  // [heads_q]; written by kernels specialised for a sink
     Strides out_gradient_strides, query_gradient_strides, key_gradient_strides, value_gradient_strides;
     // Workspaces, [batch][heads_q][padded_queries], written by the prologue.
-    float* log_sums;  // lse; infinite where it would be minus infinity and past the end, so that every probability is 0
+    float* log_sums;  // lse in units of log 2; infinite where it would be minus infinity and past the end, so that every probability is 0
     float* deltas;    // dot(out_gradient, out) - lse_gradient
     int padded_queries;  // backward_padded(seq_q)
+    // Config::dq alone. Cleared by the prologue for dq 1, stored by the first tile of keys for 2: sums of dS K, [batch][heads_q][padded_queries][backward_sum_columns(head_dim)], of each
+    // tile of queries in an order that the architecture likes. For dq 2, cleared by the prologue: of each tile of queries, how many tiles of keys have
+    // added to it, [batch][heads_q][padded_queries / block_q].
+    float* query_sums;
+    unsigned* turns;
 };
 
 template <class Pointer>

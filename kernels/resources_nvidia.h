@@ -86,19 +86,23 @@ constexpr int sm90_query_stages(const NvidiaTile& t) {
 }
 constexpr int sm90_shared_bytes(const NvidiaTile& t) { return sm90_shared_bytes(t, sm90_query_stages(t)); }
 // The backward's passes: what is scored [0] and carried [1] of the rows, and in a ring of the columns; the statistics of columns over
-// keys, of rows over queries; 1 barrier for the rows, 4 for each stage, a mark. Offsets and sizes in bytes.
+// keys, of rows over queries. Where the pass over keys gives dQ: dS in two buffers, and one tile of its sums. Barriers: 2 full and 1 free for the
+// rows, 4 for each stage, 4 for dS, 2 for the sums; the tile's index; a mark. Offsets and sizes in bytes.
 constexpr int nvidia_backward_rows_threads = 256;
 struct Sm90BackwardShared {
-    int row_bytes[2], column_bytes[2], statistics, statistics_bytes, barriers, bytes;
+    int row_bytes[2], column_bytes[2], changes, changes_bytes, sums, statistics, statistics_bytes, barriers, bytes;
 };
-constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int scored_depth, int carried_depth, int stages, bool over_keys) {
+constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int scored_depth, int carried_depth, int stages, bool over_keys, bool gives_queries) {
     Sm90BackwardShared s{};
     s.row_bytes[0] = sm90_tile_bytes(rows, scored_depth), s.row_bytes[1] = sm90_tile_bytes(rows, carried_depth);
     s.column_bytes[0] = sm90_tile_bytes(columns, scored_depth), s.column_bytes[1] = sm90_tile_bytes(columns, carried_depth);
-    s.statistics = s.row_bytes[0] + s.row_bytes[1] + stages * (s.column_bytes[0] + s.column_bytes[1]);
+    s.changes = s.row_bytes[0] + s.row_bytes[1] + stages * (s.column_bytes[0] + s.column_bytes[1]);
+    s.changes_bytes = gives_queries ? sm90_tile_bytes(columns, rows) : 0;
+    s.sums = s.changes + 2 * s.changes_bytes;
+    s.statistics = s.sums + (gives_queries ? columns * backward_sum_columns(scored_depth) * 4 : 0);
     s.statistics_bytes = 4 * (over_keys ? columns : rows);
     s.barriers = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
-    s.bytes = s.barriers + 8 * (2 + 4 * stages) + sm90_alignment;
+    s.bytes = s.barriers + 8 * (11 + 4 * stages) + sm90_alignment;
     return s;
 }
 // What the block is launched with, and how the loading warpgroup's share is dealt out. All together may not exceed what
@@ -106,10 +110,12 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
 constexpr int sm90_registers_launched(int workers, int blocks) { return min_of(255, nvidia_registers_per_unit / (128 * (workers + 1) * blocks) / 8 * 8); }
 constexpr int sm90_registers_loading(int workers) { return workers < 3 ? 40 : 32; }
 constexpr bool sm90_moves_registers(int workers, int blocks) { return workers > 1 || blocks > 1; }
-constexpr int sm90_register_limit(int workers, int blocks) {
+constexpr int sm90_register_limit(int workers, int blocks, int loading) {
     int launched = sm90_registers_launched(workers, blocks);
-    return sm90_moves_registers(workers, blocks) ? min_of(240, (launched * (workers + 1) - sm90_registers_loading(workers)) / workers / 8 * 8) : launched;
+    return sm90_moves_registers(workers, blocks) ? min_of(240, (launched * (workers + 1) - loading) / workers / 8 * 8) : launched;
 }
+constexpr int sm90_register_limit(int workers, int blocks) { return sm90_register_limit(workers, blocks, sm90_registers_loading(workers)); }
+constexpr int sm90_backward_registers_loading = 24;  // one thread deals and copies, and looks at nothing
 // The assembler wants all operands of one instruction in the registers that the block was launched with.
 constexpr int sm90_operand_registers(const NvidiaTile& t) { return max_of(t.block_kv, round_up(t.head_dim_v, 8)) / 2 + 26; }
 // Output, scores, rounded scores where both live at once, and what addresses and maxima take.

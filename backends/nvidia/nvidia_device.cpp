@@ -235,9 +235,15 @@ Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90BackwardA
 }
 
 Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments, Stream stream) {
-    if (kernel.takes_maps) TILEWRIGHT_RETURN_IF_ERROR(make_maps(kernel, arguments));
+    kernel::ForwardParameters& forward = arguments.parameters.forward;
+    int64_t most_blocks = forward.tiles;
+    if (kernel.takes_maps) {  // such kernels draw their tiles
+        TILEWRIGHT_RETURN_IF_ERROR(make_maps(kernel, arguments));
+        TILEWRIGHT_ASSIGN_OR_RETURN(forward.tiles_dealt, counters_.counter(stream));
+        most_blocks = int64_t{info_.arch.units} * kernel.resident_blocks;
+    }
     void* argument = kernel.takes_maps ? static_cast<void*>(&arguments) : static_cast<void*>(&arguments.parameters);
-    return driver_.launch(kernel.function, (unsigned)arguments.parameters.forward.tiles, 1u, 1u, kernel.threads, 1u, 1u, kernel.shared_bytes, stream, &argument, (void**)nullptr);
+    return driver_.launch(kernel.function, (unsigned)std::min<int64_t>(forward.tiles, most_blocks), 1u, 1u, kernel.threads, 1u, 1u, kernel.shared_bytes, stream, &argument, (void**)nullptr);
 }
 
 Result<std::vector<double>> NvidiaDevice::time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) {

@@ -20,7 +20,7 @@ std::string list(int count, const char* before, int first, const char* after) {
 
 // The products of 64 rows and n columns: n is part of the instruction's name and of its operand list. Without `keeps` what the
 // accumulator held is dead before.
-std::string wgmma(const char* name, int n, DType dtype, bool left_in_registers, bool accumulate, bool keeps = true) {
+std::string wgmma(const char* name, int n, DType dtype, bool left_in_registers, bool accumulate, bool keeps = true, bool turned_right = false) {
     std::string type = dtype == DType::bf16 ? "bf16" : "f16", count = std::to_string(n / 2);
     auto operand = [&](int i) { return "%" + std::to_string(n / 2 + i); };
     std::string instruction = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32." + type + "." + type + " {" + list(n / 2, "%", 0, "") + "}, ";
@@ -30,7 +30,7 @@ std::string wgmma(const char* name, int n, DType dtype, bool left_in_registers, 
                 operand(4) + ", 1, 1, 1, 1;\"";
     } else {
         text += std::string("unsigned long long a, unsigned long long b) {\n    asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, ") + (accumulate ? "1" : "0") + ", 0;\\n" +
-                instruction + operand(0) + ", " + operand(1) + ", p, 1, 1, 0, 0;\\n}\"";
+                instruction + operand(0) + ", " + operand(1) + ", p, 1, 1, 0, " + (turned_right ? "1" : "0") + ";\\n}\"";
     }
     text += "\n        : " + list(n / 2, keeps ? "\"+f\"(d[" : "\"=f\"(d[", 0, "])") + " : ";
     text += left_in_registers ? "\"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"l\"(b));\n}\n" : "\"l\"(a), \"l\"(b));\n}\n";
@@ -147,8 +147,11 @@ FamilyText plain_text(const KernelSpec& spec, const char* header, const char* ty
     return text;
 }
 
-int sm90_backward_registers(const Problem& p, int columns, bool over_keys) {
-    return (int)(p.head_dim + (over_keys ? p.head_dim_v : 0)) / 2 + columns * 5 / 4 + (p.softcap ? columns / 2 : 0) + 16;
+// Of gradients, S and dP (with a softcap slopes too) and addresses; where dQ is given too, of gradients, P and dS rounded, and a part of dQ.
+int sm90_backward_registers(const Problem& p, int columns, bool over_keys, bool gives_queries) {
+    int gradients = (int)(p.head_dim + (over_keys ? p.head_dim_v : 0)) / 2, part = kernel::backward_sum_columns((int)p.head_dim) * columns / 256;
+    int scores = gradients + columns * 5 / 4 + (p.softcap ? columns / 2 : 0) + 16;
+    return gives_queries ? std::max(scores, gradients + columns / 2 + part + 40) : scores;
 }
 
 Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) {
@@ -162,14 +165,18 @@ Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) 
     if (columns % 16 || columns > 128) return refuse(of_columns, columns, "it must be a multiple of 16, up to 128");
     if (kernel::backward_query_block % c.block_q) return refuse("block_q", c.block_q, "the backward's must divide " + std::to_string(kernel::backward_query_block));
     if (d % 8 || d_v % 8) return refuse("head_dim", d % 8 ? d : d_v, "aligned rows have a multiple of 8 columns");
-    if (c.blocks != 1 || c.persistent) return refuse("blocks", c.blocks, "the backward has one block on a multiprocessor, for one tile: it must be 1, and persistent 0");
-    if (int registers = sm90_backward_registers(p, columns, over_keys), limit = kernel::sm90_register_limit(c.workers, 1); registers > limit)
+    if (c.blocks != 1 || c.persistent) return refuse(c.persistent ? "persistent" : "blocks", c.persistent ? 1 : c.blocks, "the backward always has one block on a multiprocessor, which draws tiles: blocks must be 1, persistent 0");
+    if (c.dq && d > 128) return refuse("head_dim", d, "up to 128 columns of dQ are summed beside dK and dV: dq must be 0");
+    if (c.dq && (c.workers != 2 || (c.block_q != 64 && c.block_q != 128))) return refuse("block_q", c.block_q, "two warpgroups share 64 or 128 queries of dQ");
+    if (int registers = sm90_backward_registers(p, columns, over_keys, c.dq != 0), limit = kernel::sm90_register_limit(c.workers, 1, kernel::sm90_backward_registers_loading); registers > limit)
         return refuse("registers of a thread, estimated,", registers, "it has " + std::to_string(limit));
-    int64_t shared = kernel::sm90_backward_shared(rows, columns, d, d_v, c.stages, over_keys).bytes;
+    int64_t shared = kernel::sm90_backward_shared(rows, columns, d, d_v, c.stages, over_keys, c.dq != 0).bytes;
     if (shared > arch.shared_bytes_per_block) return refuse("shared bytes of a block", shared, arch.name + " allows " + std::to_string(arch.shared_bytes_per_block));
     FamilyText text;
     text.prelude = wgmma("wgmma_scores", columns, p.dtype, false, true) + wgmma("wgmma_scores_first", columns, p.dtype, false, false, false) +
                    wgmma("wgmma_output", d, p.dtype, true, true) + (over_keys && d_v != d ? wgmma("wgmma_output", d_v, p.dtype, true, true) : "");
+    int part = c.dq && over_keys ? kernel::backward_sum_columns(d) * columns / 128 : 32;
+    text.prelude += wgmma("wgmma_queries", part, p.dtype, false, true, true, true) + wgmma("wgmma_queries_first", part, p.dtype, false, false, false, true);
     text.header = "arch/sm90_backward.h";
     text.type = "Sm90Backward<Config>";
     text.entry = entry_text(spec);
@@ -180,6 +187,7 @@ Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) 
 
 Result<FamilyText> sm80_backward_text(const KernelSpec& spec, const Arch& arch) {
     const Config& c = spec.config;
+    if (c.dq) return refuse("dq", c.dq, "it must be 0 but for aligned 16-bit tensors on sm_90a: the gradient of the queries has a pass of its own");
     const Problem& p = spec.problem;
     kernel::Sm80BackwardTile tile{c.block_q, c.block_kv, (int)p.head_dim, (int)p.head_dim_v, (int)size_of(p.dtype), c.stages, c.workers, is_over_keys(spec.kind), gives_scored(spec.kind), gives_carried(spec.kind), p.softcap};
     if (tile.over_keys) std::swap(tile.rows, tile.columns);
@@ -201,8 +209,8 @@ Result<FamilyText> sm80_backward_text(const KernelSpec& spec, const Arch& arch) 
 
 Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.problem.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
-    if (spec.config.dq) return refuse("dq", spec.config.dq, "it must be 0: the gradient of the queries has a pass of its own");
-    if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) return plain_text(spec, "arch/nvidia_backward_rows.h", "NvidiaBackwardRows<Config>", kernel::nvidia_backward_rows_threads);
+    if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink || spec.kind == KernelKind::attention_backward_epilogue)
+        return plain_text(spec, "arch/nvidia_backward_rows.h", "NvidiaBackwardRows<Config>", kernel::nvidia_backward_rows_threads);
     bool together = spec.kind == KernelKind::attention_backward_keys || spec.kind == KernelKind::attention_backward_queries;
     if (together && takes_sm90_backward(spec.problem, arch, spec.aligned)) return sm90_backward_text(spec, arch);
     return sm80_backward_text(spec, arch);
@@ -213,7 +221,7 @@ Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
 // By the registers that 64 columns leave.
 bool takes_sm90_backward(const Problem& problem, const Arch& arch, bool aligned) {
     return arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(problem.dtype), aligned) && problem.head_dim % 8 == 0 && problem.head_dim_v % 8 == 0 &&
-           sm90_backward_registers(problem, 64, true) <= kernel::sm90_register_limit(2, 1);
+           sm90_backward_registers(problem, 64, true, false) <= kernel::sm90_register_limit(2, 1, kernel::sm90_backward_registers_loading);
 }
 
 Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch) {

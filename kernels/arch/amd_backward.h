@@ -111,6 +111,7 @@ struct AmdBackward : amd::Lane {
         TILEWRIGHT_DEVICE void release_scored() {}
         TILEWRIGHT_DEVICE void release_carried() {}
         TILEWRIGHT_DEVICE void release_rows() {}
+        template <class Fragment> TILEWRIGHT_DEVICE void look_at_hidden(const Fragment&, const Tile&, const BackwardStep&) const {}
         TILEWRIGHT_DEVICE void hide_garbage() {}  // what is transposed has none
 
         // After the rows are stored: what they do see of NaN and infinity. Rare, so simple: a wave goes over its rows again.

@@ -29,6 +29,7 @@ struct AmdBackwardRows : amd::Lane {
     static TILEWRIGHT_DEVICE int lane() { return amd::thread() % wave; }
     static TILEWRIGHT_DEVICE bool leads_row() { return lane() == 0; }
     static TILEWRIGHT_DEVICE float values_at(const float* from) { return amd::load_global<float>(from + lane()); }
+    static TILEWRIGHT_DEVICE float sum_of_sharers(float x) { return x; }  // dot() has summed up
     static TILEWRIGHT_DEVICE float row_sum(float x) {
         TILEWRIGHT_UNROLL for (int other = wave / 2; other > 0; other /= 2)
             x += __builtin_bit_cast(float, __builtin_amdgcn_ds_bpermute((lane() ^ other) * 4, __builtin_bit_cast(int, x)));

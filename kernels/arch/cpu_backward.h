@@ -106,6 +106,7 @@ struct CpuBackward : cpu::Lane {
         TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep& step) const { return {p.log_sums + statistics_of(step)}; }
         TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep& step) const { return {p.deltas + statistics_of(step)}; }
         void release_rows() const {}
+        template <class Fragment> void look_at_hidden(const Fragment&, const Tile&, const BackwardStep&) const {}
         void hide_garbage() const {}  // start_gradient looks after it
         void reveal_garbage(const BackwardParameters&, const Tile&) const {}
         void release_scored() const {}
@@ -172,6 +173,7 @@ struct CpuBackward : cpu::Lane {
     static constexpr int columns_at_once = cpu::lanes;
     static TILEWRIGHT_DEVICE bool leads_row() { return true; }
     static TILEWRIGHT_DEVICE cpu::Vector values_at(const float* from) { return *(const cpu::Vector*)from; }
+    static TILEWRIGHT_DEVICE float sum_of_sharers(float x) { return x; }
     template <int count>
     static TILEWRIGHT_DEVICE float dot(const Element* a, const Element* b) {
         cpu::Vector sum{};

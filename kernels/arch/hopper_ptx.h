@@ -22,6 +22,11 @@ TILEWRIGHT_DEVICE void barrier_wait(unsigned barrier, int parity) {
 }
 // Named barriers of some warps of a block, `threads` in all.
 TILEWRIGHT_DEVICE void named_sync(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
+TILEWRIGHT_DEVICE bool named_any(int barrier, int threads, bool mine) {  // named_sync(), and whether anyone said yes
+    int any;
+    asm volatile("{\n.reg .pred mine, any;\nsetp.ne.s32 mine, %3, 0;\nbarrier.cta.red.or.pred any, %1, %2, mine;\nselp.s32 %0, 1, 0, any;\n}" : "=r"(any) : "r"(barrier), "r"(threads), "r"((int)mine) : "memory");
+    return any != 0;
+}
 TILEWRIGHT_DEVICE void named_arrive(int barrier, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
 
 // The copy engine, by the maps of sm90_arguments.h: all panels of a tile at once, or one.
@@ -57,6 +62,7 @@ namespace hopper {
 template <int size>
 struct Ring {
     int stage = 0, parity = 0;
+    static TILEWRIGHT_DEVICE Ring at(unsigned n) { return {int(n % size), int(n / size & 1)}; }  // after n advances
     TILEWRIGHT_DEVICE void advance() {
         if (++stage == size) stage = 0, parity ^= 1;
     }
@@ -68,14 +74,14 @@ TILEWRIGHT_DEVICE void release(unsigned barrier) {
 }
 
 // The first warpgroup produces; `workers` warpgroups consume, with the registers that it gives up.
-template <int workers, int blocks, class Produce, class Consume>
+template <int workers, int blocks, int loading = sm90_registers_loading(workers), class Produce, class Consume>
 TILEWRIGHT_DEVICE void divide_work(Produce&& produce, Consume&& consume) {
     constexpr bool moves = sm90_moves_registers(workers, blocks);
     if (__shfl_sync(~0u, threadIdx.x / 128, 0) == 0) {
-        if constexpr (moves) ptx::give_registers<sm90_registers_loading(workers)>();
+        if constexpr (moves) ptx::give_registers<loading>();
         produce();
     } else {
-        if constexpr (moves) ptx::take_registers<sm90_register_limit(workers, blocks)>();
+        if constexpr (moves) ptx::take_registers<sm90_register_limit(workers, blocks, loading)>();
         consume();
     }
 }

@@ -104,6 +104,7 @@ struct Sm80Backward : nvidia::Common {
         TILEWRIGHT_DEVICE void release_carried() {}
         TILEWRIGHT_DEVICE void release_rows() {}
 
+        template <class Fragment> TILEWRIGHT_DEVICE void look_at_hidden(const Fragment&, const Tile&, const BackwardStep&) const {}
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
                 __syncthreads();  // no warp reads the columns for its scores any more

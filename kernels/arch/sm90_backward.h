@@ -3,35 +3,20 @@
 #include "../backward_tile.h"
 #include "hopper_wgmma.h"
 #include "nvidia_backward_garbage.h"
+#include "sm90_backward_loader.h"
+#include "sm90_query_sums.h"
 
 namespace tilewright::kernel {
-namespace ptx {
-
-TILEWRIGHT_DEVICE void copy_bytes(unsigned to, const void* from, int bytes, unsigned barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
-}
-TILEWRIGHT_DEVICE float2 load_shared2(unsigned from) {
-    float2 x;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory");
-    return x;
-}
-TILEWRIGHT_DEVICE float load_shared1(unsigned from) {
-    float x;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
-    return x;
-}
-
-}  // namespace ptx
 
 template <class Config_>
 struct Sm90Backward : hopper::Common {
     using Config = Config_;
     using Element = typename Config::Element;
     using Tile = BackwardTile<Config>;
-    static constexpr bool over_keys = Config::over_keys;
+    static constexpr bool over_keys = Config::over_keys, gives_queries = over_keys && Config::dq != 0, ordered = Config::dq == 2;
     static constexpr int rows = Tile::block_rows, columns = Tile::block_columns, stages = Config::stages, workers = Config::workers;
     static constexpr int scored_depth = Config::head_dim, carried_depth = Config::head_dim_v;
-    static constexpr Sm90BackwardShared shape = sm90_backward_shared(rows, columns, scored_depth, carried_depth, stages, over_keys);
+    static constexpr Sm90BackwardShared shape = sm90_backward_shared(rows, columns, scored_depth, carried_depth, stages, over_keys, gives_queries);
     static constexpr int threads = 128 * (workers + 1), shared_bytes = shape.bytes;
     static_assert(rows == 64 * workers && columns % 16 == 0 && Config::aligned);
 
@@ -41,21 +26,26 @@ struct Sm90Backward : hopper::Common {
     using CarriedGradient = hopper::Accumulator<Element, carried_depth>;
     using Rounded = nvidia::Rounded<Scores>;
     using Slopes = typename Choose<Config::softcap, Scores, NoFragment>::type;
+    using Sums = hopper::QuerySums<gives_queries ? columns : 64, backward_sum_columns(scored_depth), workers>;
+    using QueryGradient = hopper::Accumulator<Element, Sums::width>;
 
-    // What the prologue wrote of the queries, which are columns (two neighbours at a time) or rows.
+    static TILEWRIGHT_DEVICE float min(float a, float b) {  // of NaN it is NaN
+        float least;
+        asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+        return least;
+    }
+
+    // What the prologue wrote of the queries, which are columns or rows. Read where it is needed: no more of it is ever in registers.
     struct Statistics {
-        static constexpr int pairs = over_keys ? Scores::columns / 2 : 1;
-        float2 x[pairs];
-        TILEWRIGHT_DEVICE explicit Statistics(unsigned from) {
-            if constexpr (over_keys) {
-                TILEWRIGHT_UNROLL for (int c = 0; c < pairs; ++c) x[c] = ptx::load_shared2(from + 4 * Scores::column(2 * c));
-            } else {
-                x[0] = {ptx::load_shared1(from + 4 * Scores::row(0)), ptx::load_shared1(from + 4 * Scores::row(1))};
-            }
-        }
+        const char* at_lane;
+        TILEWRIGHT_DEVICE explicit Statistics(unsigned from) : at_lane((const char*)__cvta_shared_to_generic(from + 4 * (over_keys ? Scores::column(0) : Scores::row(0)))) {}
         TILEWRIGHT_DEVICE float at(int r, int c) const {
-            if constexpr (over_keys) return c % 2 ? x[c / 2].y : x[c / 2].x;
-            else return r ? x[0].y : x[0].x;
+            if constexpr (over_keys) {
+                float2 pair = *(const float2*)(at_lane + c / 2 * 32);
+                return c % 2 ? pair.y : pair.x;
+            } else {
+                return *(const float*)(at_lane + r * 32);
+            }
         }
     };
 
@@ -81,6 +71,19 @@ struct Sm90Backward : hopper::Common {
     static TILEWRIGHT_DEVICE void start_gradient(Gradient& gradient, const Rounded& left, Operand<depth> right) {
         hopper::start_output<columns>(gradient, left, right.at);
     }
+    // A worker's part of dQ = dS K: some of the queries, or of the columns of K.
+    struct QueryOperands {
+        unsigned changes, keys;
+    };
+    static TILEWRIGHT_DEVICE void start_query_part(QueryGradient& part, QueryOperands operands) {
+        ptx::wgmma_fence();
+        TILEWRIGHT_UNROLL for (int k = 0; k < rows / 16; ++k) {
+            unsigned long long a = hopper::descriptor(operands.changes + ((k / 4 * columns * 128 + k % 4 * 32) >> 4)), b = hopper::descriptor(operands.keys + (k * 2048 >> 4));
+            if (k == 0) wgmma_queries_first(part.d[0], a, b);
+            else wgmma_queries(part.d[0], a, b);
+        }
+        ptx::wgmma_commit();
+    }
 
     // Where things are in shared memory: 0 is of what is scored, 1 of what is carried.
     struct Shared {
@@ -90,57 +93,144 @@ struct Sm90Backward : hopper::Common {
         TILEWRIGHT_DEVICE unsigned column_tile(int which, int stage) const {
             return base + shape.row_bytes[0] + shape.row_bytes[1] + which * stages * shape.column_bytes[0] + stage * shape.column_bytes[which];
         }
+        TILEWRIGHT_DEVICE unsigned changes(int buffer) const { return base + shape.changes + buffer * shape.changes_bytes; }
+        TILEWRIGHT_DEVICE unsigned sums(int warp) const { return base + shape.sums + warp * Sums::warp_floats * 4; }
         TILEWRIGHT_DEVICE unsigned statistics(int which, int stage) const { return base + shape.statistics + (which * (over_keys ? stages : 1) + stage) * shape.statistics_bytes; }
-        TILEWRIGHT_DEVICE unsigned garbage() const { return base + shape.barriers + 8 * (1 + 4 * stages); }  // was any found?
-        TILEWRIGHT_DEVICE unsigned rows_full() const { return base + shape.barriers; }
-        TILEWRIGHT_DEVICE unsigned full(int which, int stage) const { return base + shape.barriers + 8 * (1 + which * stages + stage); }
-        TILEWRIGHT_DEVICE unsigned free(int which, int stage) const { return base + shape.barriers + 8 * (1 + (2 + which) * stages + stage); }
+        TILEWRIGHT_DEVICE unsigned barrier(int i) const { return base + shape.barriers + 8 * i; }
+        TILEWRIGHT_DEVICE unsigned rows_full(int which) const { return barrier(which); }
+        TILEWRIGHT_DEVICE unsigned rows_free() const { return barrier(2); }
+        TILEWRIGHT_DEVICE unsigned changes_full(int buffer) const { return barrier(3 + buffer); }
+        TILEWRIGHT_DEVICE unsigned changes_free(int buffer) const { return barrier(5 + buffer); }
+        TILEWRIGHT_DEVICE unsigned tile_index() const { return barrier(7); }
+        TILEWRIGHT_DEVICE unsigned sums_full() const { return barrier(8 + 4 * stages); }
+        TILEWRIGHT_DEVICE unsigned sums_free() const { return barrier(9 + 4 * stages); }
+        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(10 + 4 * stages); }  // in any tile so far?
+        TILEWRIGHT_DEVICE unsigned full(int which, int stage) const { return barrier(8 + which * stages + stage); }
+        TILEWRIGHT_DEVICE unsigned free(int which, int stage) const { return barrier(8 + (2 + which) * stages + stage); }
     };
 
+    // Where every ring is follows from how many steps and tiles are done: positions kept apart would take registers.
     struct Pipeline {
+        using Tiles = hopper::Ring<1>;
+        using Steps = hopper::Ring<stages>;
+        using Buffers = hopper::Ring<2>;
         Shared shared;
         int worker = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0);
-        hopper::Ring<stages> scored_ring, carried_ring;
+        unsigned n = 0, tiles = 0;
 
-        TILEWRIGHT_DEVICE Operand<scored_depth> row_scored() const {
-            ptx::barrier_wait(shared.rows_full(), 0);
-            return {hopper::operand(shared.row_tile(0) + worker * 64 * 128, rows)};
+        // A tile's index arrives with what is scored of its rows.
+        TILEWRIGHT_DEVICE int next_tile() const {
+            int index;
+            ptx::barrier_wait(shared.rows_full(0), Tiles::at(tiles).parity);
+            ptx::load_shared(index, shared.tile_index());
+            __syncwarp();  // all lanes have read it before one releases it
+            return __shfl_sync(~0u, index, 0);
         }
-        TILEWRIGHT_DEVICE Operand<carried_depth> row_carried() const { return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)}; }
-        TILEWRIGHT_DEVICE Operand<scored_depth> scored(const BackwardStep&) const {
-            ptx::barrier_wait(shared.full(0, scored_ring.stage), scored_ring.parity);
-            return {hopper::operand(shared.column_tile(0, scored_ring.stage), columns)};
+        TILEWRIGHT_DEVICE Operand<scored_depth> row_scored() const { return {hopper::operand(shared.row_tile(0) + worker * 64 * 128, rows)}; }
+        TILEWRIGHT_DEVICE Operand<carried_depth> row_carried() const {
+            ptx::barrier_wait(shared.rows_full(1), Tiles::at(tiles).parity);
+            return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)};
+        }
+        TILEWRIGHT_DEVICE Operand<scored_depth> scored(const BackwardStep&) {
+            hidden_zeros = 0;
+            ptx::barrier_wait(shared.full(0, Steps::at(n).stage), Steps::at(n).parity);
+            return {hopper::operand(shared.column_tile(0, Steps::at(n).stage), columns)};
         }
         TILEWRIGHT_DEVICE Operand<carried_depth> carried(const BackwardStep&) const {
-            ptx::barrier_wait(shared.full(1, carried_ring.stage), carried_ring.parity);
-            return {hopper::operand(shared.column_tile(1, carried_ring.stage), columns)};
+            ptx::barrier_wait(shared.full(1, Steps::at(n).stage), Steps::at(n).parity);
+            return {hopper::operand(shared.column_tile(1, Steps::at(n).stage), columns)};
         }
-        TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep&) const { return Statistics(shared.statistics(0, over_keys ? scored_ring.stage : 0)); }
-        TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return Statistics(shared.statistics(1, over_keys ? carried_ring.stage : 0)); }
-        TILEWRIGHT_DEVICE void release_scored() { hopper::release(shared.free(0, scored_ring.stage)), scored_ring.advance(); }
-        TILEWRIGHT_DEVICE void release_carried() { hopper::release(shared.free(1, carried_ring.stage)), carried_ring.advance(); }
-        TILEWRIGHT_DEVICE void release_rows() const {}
+        TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep&) const { return Statistics(shared.statistics(0, over_keys ? Steps::at(n).stage : 0)); }
+        TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return Statistics(shared.statistics(1, over_keys ? Steps::at(n).stage : 0)); }
+        TILEWRIGHT_DEVICE void release_carried() const {
+            __syncwarp();  // all lanes have read their statistics
+            hopper::release(shared.free(1, Steps::at(n).stage));
+        }
+        TILEWRIGHT_DEVICE void release_scored() {
+            hopper::release(shared.free(0, Steps::at(n).stage)), ++n;
+            asm volatile("" : "+r"(n));  // unknown to the compiler, which else keeps what follows from it in registers that are short
+        }
+        TILEWRIGHT_DEVICE void release_rows() { hopper::release(shared.rows_free()), ++tiles; }
 
-        // All consumers together, when none is reading the step's columns and none has started its gradients.
-        bool found_garbage = false;
+        // dS^T of this worker's keys, turned: a panel of 64 keys for each worker.
+        TILEWRIGHT_DEVICE void publish(const Rounded& changes) const {
+            int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, row = lane % 8 + lane / 16 * 8, piece = 2 * warp + lane / 8 % 2;
+            unsigned to = shared.changes(Buffers::at(n).stage) + worker * columns * 128 + row * 128 + (piece ^ row % 8) * 16;
+            ptx::barrier_wait(shared.changes_free(Buffers::at(n).stage), Buffers::at(n).parity ^ 1);  // all have read that of two steps ago
+            TILEWRIGHT_UNROLL for (int k = 0; k < columns / 16; ++k)
+                ptx::store_matrices_turned(to + k * 2048, changes.a[0][4 * k], changes.a[0][4 * k + 1], changes.a[0][4 * k + 2], changes.a[0][4 * k + 3]);
+        }
+        TILEWRIGHT_DEVICE QueryOperands published() const {  // in the step before
+            Buffers before = Buffers::at(n - 1);
+            ptx::barrier_wait(shared.changes_full(before.stage), before.parity);
+            constexpr int column = Sums::by_query ? 0 : Sums::width;
+            return {hopper::operand(shared.changes(before.stage) + (Sums::by_query ? worker * 64 * 128 : 0), columns),
+                    hopper::operand(shared.row_tile(0) + worker * (column / panel_columns * rows * 128 + column % panel_columns * 2), rows)};
+        }
+        // Each warp puts its part into shared memory, when its last one has been read from there,
+        TILEWRIGHT_DEVICE void hold(const QueryGradient& part) {
+            hopper::release(shared.changes_free(Buffers::at(n - 1).stage));
+            if (threadIdx.x % 32 == 0) {
+                if constexpr (ordered) ptx::barrier_wait(shared.sums_free(), n & 1);
+                else ptx::wait_until_read();
+            }
+            __syncwarp();
+            Sums::put(shared.sums((int)threadIdx.x / 32 - 4), part);
+        }
+        // and has the copy engine add it to what is in memory; in a fixed order it leaves that to add_in_turn(). One fence serves this and
+        // what was published of `step`.
+        template <class Published, class Held>
+        TILEWRIGHT_DEVICE void hand_over(Published, Held, const BackwardParameters& p, const Tile& tile, const BackwardStep& step) {
+            ptx::fence_async();
+            __syncwarp();
+            if constexpr (Published::is) hopper::release(shared.changes_full(Buffers::at(n).stage));
+            if constexpr (ordered) {
+                if constexpr (Held::is) hopper::release(shared.sums_full());
+            } else {
+                int warp = (int)threadIdx.x / 32 - 4;
+                if (Held::is && threadIdx.x % 32 == 0)
+                    ptx::add_floats(sums_at(p, published_place) + warp * Sums::warp_floats, shared.sums(warp), Sums::warp_floats * 4);
+                published_place = place_of(p, tile, step);
+            }
+        }
+        int published_place = 0;  // of the step before
+
+        // A query or key that is not finite leaves no S of its own finite, as dO leaves no dP, and so no dS: what is hidden of these tells
+        // whether there is garbage that a product with P = 0 or dS = 0 would meet.
+        float hidden_zeros = 0;  // unless NaN; of this step
+        template <class Fragment>
+        TILEWRIGHT_DEVICE void look_at_hidden(Fragment& x, const Tile& tile, const BackwardStep& step) {
+            if constexpr (Config::mask != Mask::none) {
+                TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
+                    int row = x.row(r), begin = tile.paired_begin(row) - step.first, end = tile.paired_end(row) - step.first;
+                    TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c)
+                        if (!tile.paired(x.column(c), begin, end)) hidden_zeros += x.at(r, c) * 0.0f;
+                }
+            }
+        }
+        // All consumers together, when none is reading the step's columns and none has started its gradients or a part of dQ. Keys too:
+        // whoever sees one that is not finite has a log-sum that is NaN, and so all of its dQ, whatever stands here.
+        static constexpr int cleaners = 128 * workers, cleaners_barrier = 1;
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
-                constexpr int cleaners = 128 * workers, barrier = 1;
-                int rank = (int)threadIdx.x - 128;
-                ptx::named_sync(barrier, cleaners);
-                unsigned scored = shared.column_tile(0, scored_ring.stage), carried = shared.column_tile(1, carried_ring.stage);
-                bool found = nvidia::clean<Element, shape.column_bytes[0] / 16, cleaners>(rank, [&](int i) { return scored + i * 16; });
-                if constexpr (over_keys) found |= nvidia::clean<Element, shape.column_bytes[1] / 16, cleaners>(rank, [&](int i) { return carried + i * 16; });
-                if (found) ptx::store_shared(shared.garbage(), 1), ptx::fence_async();
-                ptx::named_sync(barrier, cleaners);
-                int any;
-                ptx::load_shared(any, shared.garbage());
-                found_garbage |= any != 0;
+                if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
+                ptx::store_shared(shared.found_garbage(), 1);
+                clean<shape.column_bytes[0]>(shared.column_tile(0, Steps::at(n).stage));
+                if constexpr (over_keys) clean<shape.column_bytes[1]>(shared.column_tile(1, Steps::at(n).stage));
+                if constexpr (gives_queries) clean<shape.row_bytes[0]>(shared.row_tile(0));
+                ptx::fence_async();
+                ptx::named_sync(cleaners_barrier, cleaners);
             }
+        }
+        template <int bytes>
+        static TILEWRIGHT_DEVICE void clean(unsigned tile) {
+            (void)nvidia::clean<Element, bytes / 16, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
         }
         TILEWRIGHT_DEVICE void reveal_garbage(const BackwardParameters& p, const Tile& tile) const {
             if constexpr (Config::mask != Mask::none) {
-                if (!found_garbage) return;
+                int found;
+                ptx::load_shared(found, shared.found_garbage());
+                if (!found) return;
                 const ForwardParameters& f = p.forward;
                 int first = worker * 64 + (int)threadIdx.x % 128 / 32 * 16;
                 if constexpr (over_keys) {
@@ -153,55 +243,41 @@ struct Sm90Backward : hopper::Common {
         }
     };
 
-    // A block does one tile.
+    // The tile of queries, of those of all heads, and its sums.
+    static TILEWRIGHT_DEVICE int place_of(const BackwardParameters& p, const Tile& tile, const BackwardStep& step) {
+        return (tile.batch * p.forward.heads_q + step.head) * (p.padded_queries / columns) + step.first / columns;
+    }
+    static constexpr int sums_floats = columns * backward_sum_columns(scored_depth);
+    static TILEWRIGHT_DEVICE float* sums_at(const BackwardParameters& p, int place) { return p.query_sums + (long long)place * sums_floats; }
+
+    // Blocks draw tiles until nothing is left.
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body) {
         Shared shared(raw_shared);
         if (threadIdx.x == 0) {
-            ptx::store_shared(shared.garbage(), 0);
-            ptx::barrier_init(shared.rows_full(), 1);
-            for (int which = 0; which < 2; ++which)
-                for (int stage = 0; stage < stages; ++stage) ptx::barrier_init(shared.full(which, stage), 1), ptx::barrier_init(shared.free(which, stage), 4 * workers);
+            ptx::store_shared(shared.found_garbage(), 0);
+            ptx::barrier_init(shared.rows_free(), 4 * workers + (gives_queries && ordered ? 1 : 0));
+            ptx::barrier_init(shared.sums_full(), 4 * workers), ptx::barrier_init(shared.sums_free(), 1);
+            for (int i = 0; i < 2; ++i) {
+                ptx::barrier_init(shared.rows_full(i), 1);
+                ptx::barrier_init(shared.changes_full(i), 4 * workers), ptx::barrier_init(shared.changes_free(i), 4 * workers);
+                for (int stage = 0; stage < stages; ++stage) ptx::barrier_init(shared.full(i, stage), 1), ptx::barrier_init(shared.free(i, stage), 4 * workers);
+            }
             ptx::barrier_init_done();
         }
         __syncthreads();
-        hopper::divide_work<workers, 1>(
+        hopper::divide_work<workers, 1, sm90_backward_registers_loading>(
             [&] {
-                if (threadIdx.x == 0) load(arguments, shared);
+                if (threadIdx.x == 0) Sm90BackwardLoader<Sm90Backward>::load(arguments, shared);
+                else if (gives_queries && ordered && threadIdx.x == 32) Sm90BackwardLoader<Sm90Backward>::add_in_turn(arguments.parameters, shared);
             },
             [&] {
-                Tile tile = backward_tile_at<Config>(arguments.parameters.forward, blockIdx.x);
+                const ForwardParameters& p = arguments.parameters.forward;
                 Pipeline pipeline{shared};
-                body(tile, pipeline);
+                for (int index; (index = pipeline.next_tile()) < p.tiles;) body(backward_tile_at<Config>(p, index), pipeline);
+                if constexpr (gives_queries && !ordered)
+                    if (threadIdx.x % 32 == 0) ptx::wait_until_added();
             });
-    }
-
-private:
-    static TILEWRIGHT_DEVICE void load(const Arguments& arguments, const Shared& shared) {
-        const BackwardParameters& p = arguments.parameters;
-        Tile tile = backward_tile_at<Config>(p.forward, blockIdx.x);
-        auto statistics = [&](const float* of, int head, int first) { return of + (((long long)tile.batch * p.forward.heads_q + head) * p.padded_queries + first); };
-        constexpr int of_rows = over_keys ? 0 : shape.statistics_bytes, of_columns = over_keys ? shape.statistics_bytes : 0;
-        ptx::barrier_expect(shared.rows_full(), shape.row_bytes[0] + shape.row_bytes[1] + 2 * of_rows);
-        hopper::copy_tile<scored_depth, rows>(shared.row_tile(0), &arguments.row_scored, shared.rows_full(), tile.first_row, tile.head, tile.batch);
-        hopper::copy_tile<carried_depth, rows>(shared.row_tile(1), &arguments.row_carried, shared.rows_full(), tile.first_row, tile.head, tile.batch);
-        if constexpr (!over_keys) {
-            ptx::copy_bytes(shared.statistics(0, 0), statistics(p.log_sums, tile.head, tile.first_row), of_rows, shared.rows_full());
-            ptx::copy_bytes(shared.statistics(1, 0), statistics(p.deltas, tile.head, tile.first_row), of_rows, shared.rows_full());
-        }
-        hopper::Ring<stages> ring;
-        _Pragma("unroll 1") for (BackwardStep step = tile.first_step(); step.left > 0; step = tile.next(step), ring.advance()) {
-            unsigned full = shared.full(0, ring.stage);
-            ptx::barrier_wait(shared.free(0, ring.stage), ring.parity ^ 1);
-            ptx::barrier_expect(full, shape.column_bytes[0] + of_columns);
-            hopper::copy_tile<scored_depth, columns>(shared.column_tile(0, ring.stage), &arguments.scored, full, step.first, step.head, tile.batch);
-            if constexpr (over_keys) ptx::copy_bytes(shared.statistics(0, ring.stage), statistics(p.log_sums, step.head, step.first), of_columns, full);
-            full = shared.full(1, ring.stage);
-            ptx::barrier_wait(shared.free(1, ring.stage), ring.parity ^ 1);
-            ptx::barrier_expect(full, shape.column_bytes[1] + of_columns);
-            hopper::copy_tile<carried_depth, columns>(shared.column_tile(1, ring.stage), &arguments.carried, full, step.first, step.head, tile.batch);
-            if constexpr (over_keys) ptx::copy_bytes(shared.statistics(1, ring.stage), statistics(p.deltas, step.head, step.first), of_columns, full);
-        }
     }
 };
 

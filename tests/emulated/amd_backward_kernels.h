@@ -12,6 +12,7 @@ namespace tilewright::emulated {
 
 template <class Element, Spec s, Pass pass>
 struct BackwardConfigOf : ConfigOf<Element, s> {
+    static constexpr int dq = 0;
     static constexpr bool over_keys = pass != Pass::queries, gives_scored = pass != Pass::values_alone, gives_carried = pass == Pass::keys || pass == Pass::values_alone;
 };
 

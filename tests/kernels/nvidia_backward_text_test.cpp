@@ -45,6 +45,10 @@ TEST_P(NvidiaBackwardText, CompilesWithoutSpills) {
 
 const Case cases[] = {
     {"Hopper128", "sm_90a", "backward:d128,causal", 3},
+    {"Hopper128Full", "sm_90a", "backward:d128,fp16", 3},
+    {"Hopper64", "sm_90a", "backward:d64", 3},
+    {"Hopper64Causal", "sm_90a", "backward:d64,causal", 3},
+    {"HopperHalfPanels", "sm_90a", "backward:d40,dv72,window5:7,fp16", 3},
     {"HopperSoftcap128", "sm_90a", "backward:d128,softcap,window5:7,sink", 4},
     {"HopperUnaligned", "sm_90a", "backward:d64,alibi", 3, false},
     {"Hopper256", "sm_90a", "backward:d256,causal", 4},
@@ -81,6 +85,25 @@ TEST(NvidiaBackwardTexts, RefuseWhatCannotRunWithTheValueAndTheLimit) {
         auto text = nvidia_text(spec, *find_arch("sm_80"));
         ASSERT_FALSE(text.ok()) << r.config;
         EXPECT_EQ(text.status().code(), StatusCode::unsupported);
+        EXPECT_THAT(text.status().message(), HasSubstr(r.value));
+        EXPECT_THAT(text.status().message(), HasSubstr(r.limit));
+    }
+}
+
+TEST(NvidiaBackwardTexts, RefuseSumsOfTheQueriesThatFindNoRoomOnHopper) {
+    struct Refusal {
+        const char *problem, *config, *value, *limit;
+    };
+    for (const Refusal& r : {
+             Refusal{"backward:d64", R"({"block_q":32,"block_kv":128,"workers":2,"stages":2,"dq":1})", "block_q is 32", "64 or 128"},
+             {"backward:d128", R"({"block_q":128,"block_kv":128,"workers":2,"stages":1,"dq":1})", "registers of a thread, estimated,", "240"},
+             {"backward:d128", R"({"block_q":64,"block_kv":128,"workers":2,"stages":4,"dq":2})", "shared bytes of a block", "232448"},
+             {"backward:d64", R"({"block_q":64,"block_kv":128,"workers":2,"stages":2,"persistent":1})", "persistent is 1", "must be"},
+             {"backward:d64,fp32", R"({"block_q":64,"block_kv":64,"workers":4,"dq":1})", "dq is 1", "it must be 0"},
+         }) {
+        KernelSpec spec{KernelKind::attention_backward_keys, *parse_problem(r.problem), *parse_config(r.config)};
+        auto text = nvidia_text(spec, *find_arch("sm_90a"));
+        ASSERT_FALSE(text.ok()) << r.config;
         EXPECT_THAT(text.status().message(), HasSubstr(r.value));
         EXPECT_THAT(text.status().message(), HasSubstr(r.limit));
     }

@@ -1,0 +1,96 @@
+// NVIDIA sm_90a, backward: what single threads of the loading warpgroup do: copy tiles, and add parts of dQ in a fixed order.
+#pragma once
+#include "../backward_tile.h"
+#include "hopper_ptx.h"
+#include "sm90_query_sums.h"
+
+namespace tilewright::kernel {
+namespace ptx {
+
+TILEWRIGHT_DEVICE void copy_bytes(unsigned to, const void* from, int bytes, unsigned barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
+}
+}  // namespace ptx
+
+// For an Sm90Backward.
+template <class Arch>
+struct Sm90BackwardLoader {
+    using Config = typename Arch::Config;
+    using Tile = BackwardTile<Config>;
+    static constexpr bool over_keys = Arch::over_keys;
+    static constexpr int rows = Arch::rows, columns = Arch::columns, stages = Arch::stages, scored_depth = Arch::scored_depth, carried_depth = Arch::carried_depth;
+    static constexpr Sm90BackwardShared shape = Arch::shape;
+
+    // Of one thread: adds what all warps hold when it is this tile's turn, step by step.
+    static TILEWRIGHT_DEVICE void add_in_turn(const BackwardParameters& p, const typename Arch::Shared& shared) {
+        unsigned n = 0, tiles = 0;
+        for (;; ++tiles) {
+            int index;
+            ptx::barrier_wait(shared.rows_full(0), tiles & 1);
+            ptx::load_shared(index, shared.tile_index());
+            if (index >= p.forward.tiles) return;
+            ptx::barrier_arrive(shared.rows_free());
+            Tile tile = backward_tile_at<Config>(p.forward, index);
+            _Pragma("unroll 1") for (BackwardStep step = tile.first_step(); step.left > 0; step = tile.next(step), ++n) {
+                int place = Arch::place_of(p, tile, step);
+                ptx::barrier_wait(shared.sums_full(), n & 1);
+                int earlier = tile.earlier(step.first);
+                if (earlier > 0) ptx::await_turn(p.turns + place, earlier), ptx::add_floats(Arch::sums_at(p, place), shared.sums(0), Arch::sums_floats * 4);
+                else ptx::store_floats(Arch::sums_at(p, place), shared.sums(0), Arch::sums_floats * 4);
+                ptx::wait_until_read();
+                ptx::barrier_arrive(shared.sums_free());
+                ptx::wait_until_added();
+                ptx::give_turn(p.turns + place);
+            }
+        }
+    }
+
+    // It has few registers, so it keeps little and computes again what it needs.
+    static TILEWRIGHT_DEVICE void load(const Sm90BackwardArguments& arguments, const typename Arch::Shared& shared) {
+        const BackwardParameters& p = arguments.parameters;
+        constexpr int of_rows = over_keys ? 0 : shape.statistics_bytes, of_columns = over_keys ? shape.statistics_bytes : 0;
+        unsigned n = 0, dealt = 0;
+        int index = blockIdx.x;
+        auto deal = [&](int bytes) {
+            ptx::barrier_wait(shared.rows_free(), (dealt & 1) ^ 1);
+            ptx::store_shared(shared.tile_index(), index);
+            ptx::barrier_expect(shared.rows_full(0), bytes);
+            ++dealt;
+        };
+        auto copy_statistics = [&](int which, int stage, int batch, int head, int first, int bytes, unsigned full) {
+            long long row = (long long)(batch * p.forward.heads_q + head) * p.padded_queries + first;
+            ptx::copy_bytes(shared.statistics(which, stage), (which ? p.deltas : p.log_sums) + row, bytes, full);
+        };
+        auto copy_rows = [&](const Tile& tile) {
+            deal(shape.row_bytes[0] + of_rows);
+            hopper::copy_tile<scored_depth, rows>(shared.row_tile(0), &arguments.row_scored, shared.rows_full(0), tile.first_row, tile.head, tile.batch);
+            ptx::barrier_expect(shared.rows_full(1), shape.row_bytes[1] + of_rows);
+            hopper::copy_tile<carried_depth, rows>(shared.row_tile(1), &arguments.row_carried, shared.rows_full(1), tile.first_row, tile.head, tile.batch);
+            if constexpr (!over_keys)
+                for (int which = 0; which < 2; ++which) copy_statistics(which, 0, tile.batch, tile.head, tile.first_row, of_rows, shared.rows_full(which));
+        };
+        auto copy_columns = [&](auto carried, const Tile& tile, const BackwardStep& step) {
+            constexpr int which = decltype(carried)::is, depth = which ? carried_depth : scored_depth;
+            hopper::Ring<stages> ring = hopper::Ring<stages>::at(n);
+            unsigned full = shared.full(which, ring.stage);
+            ptx::barrier_wait(shared.free(which, ring.stage), ring.parity ^ 1);
+            ptx::barrier_expect(full, shape.column_bytes[which] + of_columns);
+            hopper::copy_tile<depth, columns>(shared.column_tile(which, ring.stage), which ? &arguments.carried : &arguments.scored, full, step.first, step.head, tile.batch);
+            if constexpr (over_keys) copy_statistics(which, ring.stage, tile.batch, step.head, step.first, of_columns, full);
+        };
+        for (; index < p.forward.tiles; index = nvidia::draw_tile(p.forward)) {
+            Tile tile = backward_tile_at<Config>(p.forward, index);
+            BackwardStep step = tile.first_step();
+            // The first columns' space is free sooner than that of the only tile of rows.
+            if (step.left > 0) copy_columns(Constant<false>(), tile, step);
+            copy_rows(tile);
+            if (step.left == 0) continue;
+            copy_columns(Constant<true>(), tile, step);
+            _Pragma("unroll 1") for (++n, step = tile.next(step); step.left > 0; ++n, step = tile.next(step))
+                copy_columns(Constant<false>(), tile, step), copy_columns(Constant<true>(), tile, step);
+        }
+        deal(0);  // nothing is left
+    }
+};
+
+}  // namespace tilewright::kernel
