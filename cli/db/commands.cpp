@@ -9,6 +9,7 @@ namespace {
 constexpr Command table[] = {
     {"info", "what a database holds, or which databases lookups use", db_info},
     {"check", "is a database sound, and do its rows make sense?", db_check},
+    {"verify", "time a sample of rows again on this device: do they still hold?", db_verify},
     {"merge", "combine databases into a new one", db_merge},
     {"export", "winners or all measurements as json, csv or t4", db_export},
     {"import", "store rows of json, another database, t4 or AOTriton's tables", db_import},

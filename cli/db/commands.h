@@ -13,6 +13,7 @@ std::span<const Command> db_commands();
 
 int db_info(const Arguments& arguments);
 int db_check(const Arguments& arguments);
+int db_verify(const Arguments& arguments);
 int db_merge(const Arguments& arguments);
 int db_prune(const Arguments& arguments);
 int db_diff(const Arguments& arguments);
