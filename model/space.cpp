@@ -29,7 +29,8 @@ FamilyValues values_of(Family family) {
             return {{16, 32, 64, 128, 256}, {32, 64, 128}, {1, 2}, {1, 2, 4, 8}, {1, 2, 3, 4}, {0, 1}, {0, 1}, {0}};
         case Family::rdna3:
         case Family::rdna4:
-            return {{16, 32, 64, 128, 256}, {16, 32, 64, 128}, {1, 2}, {1, 2, 4, 8}, {1, 2, 4, 6}, {0, 1}, {0, 1}, {0}};
+            // With up to five waves per SIMD a lane has all the registers that it can name: blocks 1 to 5 are one kernel.
+            return {{16, 32, 64, 128, 256}, {16, 32, 64, 128}, {1, 2}, {1, 2, 4, 8}, {1, 6}, {0, 1}, {0, 1}, {0}};
     }
     return {};
 }
@@ -80,8 +81,9 @@ Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources
     int needed = resources.registers, budget = resources.register_budget;
     // AMD's estimate is so rough that within a quarter the compiler has the last word.
     int tolerance = arch.backend == "amd" ? budget / 4 : 0;
-    // But a few waves that hold a whole KV tile on its way to LDS always spill.
-    constexpr int64_t most_in_flight = 96;
+    // But a few waves that hold a whole KV tile on its way to LDS always spill, on RDNA3 earlier: its operands are held twice.
+    const bool tight = arch.family == Family::rdna3 && std::max(spec.problem.head_dim, spec.problem.head_dim_v) > 64;
+    const int64_t most_in_flight = tight ? 48 : 96;
     if (int64_t held = spec.config.block_kv * (spec.problem.head_dim + spec.problem.head_dim_v) / 2 / resources.threads;
         arch.backend == "amd" && held > most_in_flight)
         return unsupported("keys and values on their way take " + std::to_string(held) + " registers per lane; more than " + std::to_string(most_in_flight) +
@@ -133,8 +135,11 @@ std::vector<SpaceField> forward_fields(const Problem& problem, const Arch& arch)
     FamilyValues values = values_of(kernel_family(dense_spec(problem, {}), arch));
     int64_t group = problem.heads_q / problem.heads_kv;
     bool dot16 = arch.family == Family::cpu && problem.dtype == DType::bf16 && cpu_features().bf16_dot;
+    // On RDNA a wave alone has no room for a long row and its share of keys and values: up to four share them, rows or not.
+    const bool rdna = arch.family == Family::rdna3 || arch.family == Family::rdna4;
+    const int64_t least_rows = rdna && std::max(problem.head_dim, problem.head_dim_v) > 64 ? 64 : 0;
     return {
-        {"block_q", &Config::block_q, covering(values.block_q, problem.seq_q * group)},
+        {"block_q", &Config::block_q, covering(values.block_q, std::max(problem.seq_q * group, least_rows))},
         {"block_kv", &Config::block_kv, covering(values.block_kv, problem.seq_kv)},
         {"stages", &Config::stages, values.stages},
         {"workers", &Config::workers, values.workers},

@@ -1,0 +1,80 @@
+// Compiles candidates for AMD without a device, in parallel, for tests of what they become.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "backends/amd/compiler.h"
+#include "backends/amd/inspect.h"
+#include "core/process.h"
+#include "model/model.h"
+#include "model/space.h"
+
+namespace tilewright {
+
+// The compiler whose counts the golden file holds.
+inline Result<amd::Compiler> golden_compiler() {
+    std::string path = find_program("clang++-19");
+    if (path.empty()) return Status(StatusCode::unavailable, "clang++-19, whose counts the golden file holds, is not installed");
+    return amd::Compiler{path, "clang++-19"};
+}
+
+struct Compiled {
+    KernelSpec spec;
+    KernelSource source;
+    CodeObject object;
+    Resources resources;
+};
+
+inline KernelSpec spec_of(const Problem& problem, const Config& config) {
+    KernelSpec spec = dense_spec(problem, config);
+    if (problem.operation == Operation::decode) spec.kind = KernelKind::attention_decode, spec.paged = problem.page_size != 0;
+    return spec;
+}
+
+inline Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(amd::Compiler compiler, golden_compiler());
+    Compiled compiled{spec_of(problem, config), {}, {}, {}};
+    TILEWRIGHT_ASSIGN_OR_RETURN(compiled.source, generate(compiled.spec, arch));
+    TILEWRIGHT_ASSIGN_OR_RETURN(compiled.object, amd::compile(compiler, compiled.source, arch));
+    TILEWRIGHT_ASSIGN_OR_RETURN(compiled.resources, amd::inspect(compiled.object));
+    return compiled;
+}
+
+// The compiler's own estimate, rounded to whole blocks as the model's is.
+inline int blocks_by_remark(const Compiled& compiled, const Arch& arch) {
+    const std::string key = "Occupancy [waves/SIMD]: ";
+    size_t at = compiled.object.log.find(key);
+    if (at == std::string::npos) return -1;
+    int waves_per_simd = atoi(compiled.object.log.c_str() + at + key.size());
+    return waves_per_simd * arch.simds_per_unit / (compiled.source.threads / arch.warp_size);
+}
+
+struct Job {
+    const Arch* arch;
+    Problem problem;
+    Config config;
+    std::string text() const { return arch->name + " " + to_text(problem) + " " + to_json(config); }
+};
+// On all processors; `done` is called on this thread, in the order of the jobs.
+inline void compile_all(const std::vector<Job>& jobs, const std::function<void(const Job&, const Result<Compiled>&)>& done) {
+    const size_t at_once = 64 * std::max(1U, std::thread::hardware_concurrency());  // results of a round are kept until all are there
+    for (size_t begin = 0; begin < jobs.size(); begin += at_once) {
+        const size_t count = std::min(at_once, jobs.size() - begin);
+        std::vector<std::optional<Result<Compiled>>> results(count);
+        std::atomic<size_t> next{0};
+        auto work = [&] {
+            for (size_t i; (i = next++) < count;) results[i] = compile(*jobs[begin + i].arch, jobs[begin + i].problem, jobs[begin + i].config);
+        };
+        std::vector<std::thread> threads;
+        for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+        for (std::thread& thread : threads) thread.join();
+        for (size_t i = 0; i < count; ++i) done(jobs[begin + i], *results[i]);
+    }
+}
+
+}  // namespace tilewright
