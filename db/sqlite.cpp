@@ -42,6 +42,13 @@ Statement& Statement::bind(std::string_view value) {
     return *this;
 }
 
+Statement& Statement::bind_bytes(std::string_view value) {
+    const char* data = value.data() ? value.data() : "";
+    const int code = sqlite3_bind_blob64(statement_, ++bound_, data, value.size(), SQLITE_TRANSIENT);
+    if (code != SQLITE_OK) error_ = code;
+    return *this;
+}
+
 Result<bool> Statement::step() {
     const int code = error_ != SQLITE_OK ? error_ : sqlite3_step(statement_);
     if (code == SQLITE_ROW) return true;
@@ -79,6 +86,11 @@ void Statement::reset() {
 
 std::string_view Statement::text(int column) const {
     const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    return data ? std::string_view(data, static_cast<size_t>(sqlite3_column_bytes(statement_, column))) : std::string_view();
+}
+
+std::string_view Statement::bytes(int column) const {
+    const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
     return data ? std::string_view(data, static_cast<size_t>(sqlite3_column_bytes(statement_, column))) : std::string_view();
 }
 

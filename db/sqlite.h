@@ -27,6 +27,7 @@ public:
     Statement& bind(int64_t value);
     Statement& bind(double value);
     Statement& bind(std::string_view value);  // copied
+    Statement& bind_bytes(std::string_view value);  // as a BLOB; copied
     // True: a row is there. False: done, and the statement is reset for the next use.
     Result<bool> step();
     // Runs a statement that returns no rows.
@@ -38,6 +39,7 @@ public:
     int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
     double real(int column) const { return sqlite3_column_double(statement_, column); }
     std::string_view text(int column) const;  // valid until the next step
+    std::string_view bytes(int column) const;  // same
 
 private:
     sqlite3_stmt* statement_;

@@ -14,7 +14,15 @@ struct Attention::State {
         : device(std::move(opened)),
           database(std::move(tuning)),
           device_number(database.device(device_class(device->info()))),
-          kernels(backend, *device, cache_code) {}
+          kernels(backend, *device, cache_code, packs()) {}
+
+    // What the databases in use hold of compiled kernels.
+    PackedCode packs() const {
+        std::vector<std::string> paths;
+        for (const DatabaseLayer& layer : database.layers())
+            if (layer.status.ok()) paths.push_back(layer.path);
+        return {paths, device->info().arch.name};
+    }
 
     // With the config that the databases know for the problem.
     Result<ReadyOperation> ready(const Problem& problem, const CallTraits& traits, const LookupLimits& limits = {}) {

@@ -6,29 +6,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/uuid/detail/sha1.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
 
 #include "core/scratch_directory.h"
+#include "core/sha1.h"
 
 namespace tilewright {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr uintmax_t largest_cache_bytes = uintmax_t{256} << 20;
-
-std::string sha1(std::string_view text) {
-    boost::uuids::detail::sha1 hash;
-    hash.process_bytes(text.data(), text.size());
-    unsigned int digest[5];
-    hash.get_digest(digest);
-    std::string hex;
-    for (unsigned int word : digest)
-        for (int shift = 28; shift >= 0; shift -= 4) hex += "0123456789abcdef"[word >> shift & 15];
-    return hex;
-}
 
 bool is_own_private_file(const std::string& path) {
     struct stat info {};
@@ -100,7 +89,8 @@ std::string code_key(const KernelSource& source, const Arch& arch, const std::st
     return sha1(toolchain + '\0' + arch.name + '\0' + source.entry + '\0' + source.text);
 }
 
-Result<CodeObject> compile_cached(Backend& backend, const KernelSource& source, const Arch& arch, const CodeCache& cache) {
+Result<CodeObject> compile_cached(Backend& backend, const KernelSource& source, const Arch& arch, const CodeCache& cache, const PackedCode& packs) {
+    if (std::optional<CodeObject> found = packs.load(source, arch.name)) return *std::move(found);
     TILEWRIGHT_ASSIGN_OR_RETURN(std::string toolchain, backend.toolchain());
     std::string key = code_key(source, arch, toolchain);
     if (std::optional<CodeObject> found = cache.load(key, arch.name)) return *std::move(found);

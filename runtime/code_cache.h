@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backends/backend.h"
+#include "runtime/packed_code.h"
 
 namespace tilewright {
 
@@ -27,7 +28,7 @@ private:
 // Equal keys, equal code.
 std::string code_key(const KernelSource& source, const Arch& arch, const std::string& toolchain);
 
-// From the cache if it is there, else compiled and stored.
-Result<CodeObject> compile_cached(Backend& backend, const KernelSource& source, const Arch& arch, const CodeCache& cache);
+// From a pack or the cache if it is there, else compiled and stored.
+Result<CodeObject> compile_cached(Backend& backend, const KernelSource& source, const Arch& arch, const CodeCache& cache, const PackedCode& packs = {});
 
 }  // namespace tilewright

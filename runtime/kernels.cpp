@@ -118,7 +118,7 @@ Result<Kernel*> Kernels::load(const KernelSpec& spec, const Arch& arch) {
     KernelKey key = key_of(spec);
     if (auto found = kernels_.find(key); found != kernels_.end()) return found->second.get();
     TILEWRIGHT_ASSIGN_OR_RETURN(KernelSource source, generate(spec, arch));
-    TILEWRIGHT_ASSIGN_OR_RETURN(CodeObject object, compile_cached(backend_, source, arch, cache_));
+    TILEWRIGHT_ASSIGN_OR_RETURN(CodeObject object, compile_cached(backend_, source, arch, cache_, packs_));
     TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, device_.load(object, spec, source));
     return kernels_.emplace(key, std::move(kernel)).first->second.get();
 }

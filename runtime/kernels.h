@@ -28,8 +28,8 @@ struct KernelKeyHash {
 // Thread-safe. Must not outlive the device.
 class Kernels {
 public:
-    Kernels(Backend& backend, Device& device, bool cache_code)
-        : backend_(backend), device_(device), cache_(cache_code ? CodeCache::of_user() : CodeCache("")) {}
+    Kernels(Backend& backend, Device& device, bool cache_code, PackedCode packs = {})
+        : backend_(backend), device_(device), cache_(cache_code ? CodeCache::of_user() : CodeCache("")), packs_(std::move(packs)) {}
 
     // The kernels of a call whose config was looked up for this device: with that config; where the layout or the scale rules it
     // out, with the model's own choice; on the older instructions of the same device if the newer ones cannot.
@@ -53,6 +53,7 @@ private:
     Backend& backend_;
     Device& device_;
     CodeCache cache_;
+    PackedCode packs_;
     std::shared_mutex mutex_;
     std::unordered_map<KernelKey, Choice, KernelKeyHash> choices_;  // by the first kernel of what was asked for: the others follow from it
     std::unordered_map<KernelKey, std::unique_ptr<Kernel>, KernelKeyHash> kernels_;
