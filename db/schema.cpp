@@ -68,6 +68,7 @@ Result<SchemaState> inspect_schema(sqlite::Connection& connection) {
         return invalid_argument(connection.path() + " is an SQLite database of another program (application_id " + std::to_string(id) +
                                 ", ours is " + std::to_string(application_id) + "); it is left as it is");
     }
+    if (version < 0) return Status(StatusCode::io, connection.path() + " has schema version " + std::to_string(version) + ", which there never was");
     if (version > current_schema()) {
         return Status(StatusCode::unsupported, connection.path() + " has schema version " + std::to_string(version) +
                                                    ", this build knows up to " + std::to_string(current_schema()) +

@@ -163,6 +163,12 @@ TEST_F(OpenTest, rows_that_make_no_problem_or_config_are_counted_and_skipped) {
     EXPECT_EQ(std::pair(readable, unreadable), std::pair(int64_t{1}, int64_t{2}));
 }
 
+TEST_F(OpenTest, a_schema_version_below_zero_is_named_and_not_looked_up) {
+    make_sound();
+    change(path(), "PRAGMA user_version = -2000000");
+    for (const StoreMode mode : {StoreMode::read, StoreMode::write}) EXPECT_THAT(open_status(path(), mode).message(), HasSubstr("schema version -2000000, which there never was"));
+}
+
 TEST_F(OpenTest, a_lock_that_does_not_go_away_ends_the_wait) {
     make_sound();
     sqlite3* other = nullptr;
