@@ -31,8 +31,10 @@ public:
             return Status();
         }));
         report_.rows = static_cast<int64_t>(rows_.size());
+        std::set<std::string> known;
+        for (const Problem& problem : problems_) known.insert(to_text(problem));
         for (const MeasurementRow& row : rows_)
-            if (std::ranges::find(problems_, row.problem) == problems_.end()) problems_.push_back(row.problem);
+            if (known.insert(to_text(row.problem)).second) problems_.push_back(row.problem);
         return into.add_all(rows_);
     }
 
