@@ -45,13 +45,15 @@ inline Result<Compiled> compile(const Arch& arch, const Problem& problem, const 
     return compiled;
 }
 
-// The compiler's own estimate, rounded to whole blocks as the model's is.
-inline int blocks_by_remark(const Compiled& compiled, const Arch& arch) {
+// Whether the compiler's own estimate, waves of a SIMD, is the model's, whole blocks of a unit. Where LDS is the limit the compiler rounds
+// up: 21 blocks of a wave on four SIMDs are 6 waves to it.
+inline bool is_occupancy_of(const Occupancy& model, const Compiled& compiled, const Arch& arch) {
     const std::string key = "Occupancy [waves/SIMD]: ";
-    size_t at = compiled.object.log.find(key);
-    if (at == std::string::npos) return -1;
-    int waves_per_simd = atoi(compiled.object.log.c_str() + at + key.size());
-    return waves_per_simd * arch.simds_per_unit / (compiled.source.threads / arch.warp_size);
+    const size_t at = compiled.object.log.find(key);
+    if (at == std::string::npos) return false;
+    const int waves_per_simd = atoi(compiled.object.log.c_str() + at + key.size()), waves = compiled.source.threads / arch.warp_size;
+    if (model.blocks == waves_per_simd * arch.simds_per_unit / waves) return true;
+    return model.limit == OccupancyLimit::shared_memory && waves_per_simd == (model.blocks * waves + arch.simds_per_unit - 1) / arch.simds_per_unit;
 }
 
 struct Job {
