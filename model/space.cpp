@@ -81,10 +81,11 @@ Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources
     int needed = resources.registers, budget = resources.register_budget;
     // AMD's estimate is so rough that within a quarter the compiler has the last word.
     int tolerance = arch.backend == "amd" ? budget / 4 : 0;
-    if (arch.family == Family::rdna3 && spec.problem.head_dim_v > 128 && spec.config.packs_heads && spec.problem.window_right != -1)
-        return unsupported("packs_heads is 1; under a mask RDNA3 has no register left for it beside " + std::to_string(spec.problem.head_dim_v) + " columns of output");
-    // But a few waves that hold a whole KV tile on its way to LDS always spill, on RDNA3 earlier: its operands are held twice.
-    const bool tight = arch.family == Family::rdna3 && std::max(spec.problem.head_dim, spec.problem.head_dim_v) > 64;
+    const bool is_rdna = arch.family == Family::rdna3 || arch.family == Family::rdna4;
+    if (is_rdna && spec.problem.head_dim_v > 128 && spec.config.packs_heads && spec.problem.window_right != -1)
+        return unsupported("packs_heads is 1; under a mask RDNA has no register left for it beside " + std::to_string(spec.problem.head_dim_v) + " columns of output");
+    // But a few waves that hold a whole KV tile on its way to LDS always spill, on RDNA earlier.
+    const bool tight = is_rdna && std::max(spec.problem.head_dim, spec.problem.head_dim_v) > 64;
     const int64_t most_in_flight = tight ? 48 : 96;
     if (int64_t held = spec.config.block_kv * (spec.problem.head_dim + spec.problem.head_dim_v) / 2 / resources.threads;
         arch.backend == "amd" && held > most_in_flight)
