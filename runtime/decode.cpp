@@ -3,7 +3,7 @@
 
 #include "backends/launch.h"
 #include "runtime/attention_state.h"
-#include "runtime/tensor_checks.h"
+#include "runtime/forward_parameters.h"
 
 namespace tilewright {
 namespace {
@@ -58,25 +58,15 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
         traits.aligned = traits.aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
     }
     if (t.block_table) traits.aligned = traits.aligned && t.key.batch_stride >= 0 && t.value.batch_stride >= 0;
-    bool rows = p.batch * p.seq_q > 0;
-    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("bias", t.bias.data, p.bias && rows && p.seq_kv > 0));
-    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("alibi_slope", t.alibi_slope, p.alibi && rows));
-    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("sink", t.sink, p.sink && rows));
-    if (p.softcap && !(t.softcap > 0)) return invalid_argument("softcap is " + std::to_string(t.softcap) + "; it must be positive");
-    if (!rows) return {};
+    TILEWRIGHT_RETURN_IF_ERROR(check_variants(p, t));
+    if (p.batch * p.seq_q == 0) return {};
     if (device.arch.family == Family::cpu) TILEWRIGHT_RETURN_IF_ERROR(check_lengths(p, t));
     TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(p, traits));
     TILEWRIGHT_RETURN_IF_ERROR(check_workspace(ready.plan, t.workspace, t.workspace_bytes));
 
     OperationParameters all = parameters_of(Operation::decode);
     auto& parameters = std::get<kernel::DecodeParameters>(all);
-    kernel::ForwardParameters& forward = parameters.forward = sized_parameters(p, scale, t.softcap);
-    forward.query = t.query.data, forward.key = t.key.data, forward.value = t.value.data, forward.out = t.out.data, forward.lse = t.lse;
-    forward.bias = t.bias.data, forward.slope = t.alibi_slope, forward.sink = t.sink;
-    forward.query_strides = strides_of(tensors[0]), forward.key_strides = strides_of(tensors[1]);
-    forward.value_strides = strides_of(tensors[2]), forward.out_strides = strides_of(tensors[3]);
-    forward.bias_strides = {t.bias.batch_stride, t.bias.head_stride, t.bias.row_stride};
-    forward.bias_column_stride = t.bias.column_stride;
+    parameters.forward = forward_parameters(p, t, tensors);
     parameters.lengths = t.lengths, parameters.block_table = t.block_table, parameters.table_stride = t.table_stride, parameters.pages = static_cast<int>(t.pages);
     parameters.page_shift = page_shift(t.page_size);
     parameters.top_left = p.alignment == Alignment::top_left;

@@ -5,7 +5,8 @@
 
 namespace tilewright {
 
-Status check_variants(const Problem& problem, const ForwardTensors& t) {
+template <class Tensors>
+Status check_variants(const Problem& problem, const Tensors& t) {
     bool rows = problem.batch * problem.seq_q > 0;
     TILEWRIGHT_RETURN_IF_ERROR(check_pointer("bias", t.bias.data, problem.bias && rows && problem.seq_kv > 0));
     TILEWRIGHT_RETURN_IF_ERROR(check_pointer("alibi_slope", t.alibi_slope, problem.alibi && rows));
@@ -14,7 +15,8 @@ Status check_variants(const Problem& problem, const ForwardTensors& t) {
     return {};
 }
 
-kernel::ForwardParameters forward_parameters(const Problem& problem, const ForwardTensors& t, const Extent (&tensors)[4]) {
+template <class Tensors>
+kernel::ForwardParameters forward_parameters(const Problem& problem, const Tensors& t, const Extent (&tensors)[4]) {
     kernel::ForwardParameters parameters = sized_parameters(problem, t.scale.value_or(default_scale(problem)), t.softcap);
     parameters.query = t.query.data, parameters.key = t.key.data, parameters.value = t.value.data, parameters.out = t.out.data, parameters.lse = t.lse;
     parameters.bias = t.bias.data, parameters.slope = t.alibi_slope, parameters.sink = t.sink;
@@ -24,5 +26,10 @@ kernel::ForwardParameters forward_parameters(const Problem& problem, const Forwa
     parameters.bias_column_stride = t.bias.column_stride;
     return parameters;
 }
+
+template Status check_variants(const Problem&, const ForwardTensors&);
+template Status check_variants(const Problem&, const DecodeTensors&);
+template kernel::ForwardParameters forward_parameters(const Problem&, const ForwardTensors&, const Extent (&)[4]);
+template kernel::ForwardParameters forward_parameters(const Problem&, const DecodeTensors&, const Extent (&)[4]);
 
 }  // namespace tilewright

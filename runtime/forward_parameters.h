@@ -1,4 +1,4 @@
-// What calls that are given ForwardTensors share beside the checks of each tensor.
+// What calls that are given ForwardTensors or DecodeTensors (`Tensors`) share beside the checks of each tensor.
 #pragma once
 #include "kernels/parameters.h"
 #include "runtime/tensor_checks.h"
@@ -7,8 +7,10 @@
 namespace tilewright {
 
 // invalid_argument unless bias, slopes, sinks and softcap are given exactly where the problem has them.
-Status check_variants(const Problem& problem, const ForwardTensors& tensors);
+template <class Tensors>
+Status check_variants(const Problem& problem, const Tensors& tensors);
 // Sizes, addresses and strides of a checked call. `extents`: query, key, value, out.
-kernel::ForwardParameters forward_parameters(const Problem& problem, const ForwardTensors& tensors, const Extent (&extents)[4]);
+template <class Tensors>
+kernel::ForwardParameters forward_parameters(const Problem& problem, const Tensors& tensors, const Extent (&extents)[4]);
 
 }  // namespace tilewright

@@ -103,7 +103,7 @@ public:
 
     Result<std::unique_ptr<Kernel>> load(const CodeObject& object, const KernelSpec& spec, const KernelSource& source) override;
     Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void* stream) override;
-    Status launch(Kernel& kernel, const kernel::PackedParameters& parameters, void* stream) override;
+    Status launch(Kernel& kernel, const kernel::PackedParameters& parameters, void* stream) override { return launch_tiles(kernel, parameters, stream); }
     Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void* stream) override {
         const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
         kernel::DecodeParameters parameters = given;
@@ -113,7 +113,7 @@ public:
         kernel::AppendParameters parameters = given;
         return launch_blocks(static_cast<const AmdKernel&>(kernel), kernel::append_blocks(parameters), &parameters, stream);
     }
-    Status launch(Kernel& kernel, const kernel::BackwardParameters& parameters, void* stream) override;
+    Status launch(Kernel& kernel, const kernel::BackwardParameters& parameters, void* stream) override { return launch_tiles(kernel, parameters, stream); }
     Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) override;
     Result<int> resident_blocks(Kernel& kernel) override;
 
@@ -124,6 +124,7 @@ private:
         TILEWRIGHT_RETURN_IF_ERROR(current.set(index_));
         return body();
     }
+    template <class Parameters> Status launch_tiles(Kernel& kernel, const Parameters& given, void* stream);
     Status launch_blocks(const AmdKernel& kernel, int blocks, void* argument, void* stream) {
         if (blocks == 0) return {};
         return run([&] {
@@ -185,17 +186,10 @@ Status AmdDevice::launch(Kernel& kernel, const kernel::ForwardParameters& given,
     return launch_blocks(amd_kernel, parameters.tiles, &parameters, stream);
 }
 
-Status AmdDevice::launch(Kernel& kernel, const kernel::BackwardParameters& given, void* stream) {
+template <class Parameters>
+Status AmdDevice::launch_tiles(Kernel& kernel, const Parameters& given, void* stream) {
     const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
-    kernel::BackwardParameters parameters = given;
-    fill_work_order(amd_kernel.spec, parameters);
-    parameters.forward.tiles_dealt = nullptr;
-    return launch_blocks(amd_kernel, parameters.forward.tiles, &parameters, stream);
-}
-
-Status AmdDevice::launch(Kernel& kernel, const kernel::PackedParameters& given, void* stream) {
-    const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
-    kernel::PackedParameters parameters = given;
+    Parameters parameters = given;
     fill_work_order(amd_kernel.spec, parameters);
     parameters.forward.tiles_dealt = nullptr;
     return launch_blocks(amd_kernel, parameters.forward.tiles, &parameters, stream);

@@ -110,13 +110,7 @@ public:
         for (parameters.phase = 0; parameters.phase < phases; ++parameters.phase) TILEWRIGHT_RETURN_IF_ERROR(run(cpu_kernel, parameters, &parameters));
         return {};
     }
-    Status launch(Kernel& kernel, const kernel::PackedParameters& given, void*) override {
-        auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
-        kernel::PackedParameters parameters = given;
-        fill_work_order(cpu_kernel.spec, parameters);
-        std::lock_guard one_at_a_time(launch_);
-        return run(cpu_kernel, parameters.forward, &parameters);
-    }
+    Status launch(Kernel& kernel, const kernel::PackedParameters& given, void*) override { return launch_tiles(kernel, given); }
     Status launch(Kernel& kernel, const kernel::AppendParameters& given, void*) override {
         kernel::AppendParameters parameters = given;
         std::lock_guard one_at_a_time(launch_);
@@ -129,13 +123,7 @@ public:
         std::lock_guard one_at_a_time(launch_);
         return run(cpu_kernel, parameters.forward, &parameters);
     }
-    Status launch(Kernel& kernel, const kernel::BackwardParameters& given, void*) override {
-        auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
-        kernel::BackwardParameters parameters = given;
-        fill_work_order(cpu_kernel.spec, parameters);
-        std::lock_guard one_at_a_time(launch_);
-        return run(cpu_kernel, parameters.forward, &parameters);
-    }
+    Status launch(Kernel& kernel, const kernel::BackwardParameters& given, void*) override { return launch_tiles(kernel, given); }
     Status synchronize() override { return {}; }
 
     Result<std::vector<double>> time_us(int launches, const std::function<Status()>& before, const std::function<Status()>& launch) override {
@@ -153,6 +141,14 @@ public:
     }
 
 private:
+    template <class Parameters>
+    Status launch_tiles(Kernel& kernel, const Parameters& given) {
+        auto& cpu_kernel = static_cast<CpuKernel&>(kernel);
+        Parameters parameters = given;
+        fill_work_order(cpu_kernel.spec, parameters);
+        std::lock_guard one_at_a_time(launch_);
+        return run(cpu_kernel, parameters.forward, &parameters);
+    }
     Status run(const CpuKernel& kernel, kernel::ForwardParameters& parameters, const void* arguments) {
         return run(kernel, parameters.tiles, parameters.tiles_dealt, arguments);
     }

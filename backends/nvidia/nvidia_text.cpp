@@ -134,8 +134,7 @@ Result<FamilyText> sm90_decode_text(const KernelSpec& spec, const Arch& arch) {
     return text;
 }
 
-// The kernels that work row by row suit every architecture and layout.
-// Of a kernel that needs no shared memory.
+// Of a kernel that works row by row: it suits every architecture and layout, and needs no shared memory.
 FamilyText plain_text(const KernelSpec& spec, const char* header, const char* type, int threads) {
     std::string kind = name(spec.kind);
     FamilyText text;
