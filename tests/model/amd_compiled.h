@@ -30,19 +30,17 @@ struct Compiled {
     Resources resources;
 };
 
-inline KernelSpec spec_of(const Problem& problem, const Config& config) {
-    KernelSpec spec = dense_spec(problem, config);
-    if (problem.operation == Operation::decode) spec.kind = KernelKind::attention_decode, spec.paged = problem.page_size != 0;
-    return spec;
-}
-
-inline Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config) {
+inline Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config, KernelKind kind) {
     TILEWRIGHT_ASSIGN_OR_RETURN(amd::Compiler compiler, golden_compiler());
-    Compiled compiled{spec_of(problem, config), {}, {}, {}};
+    Compiled compiled{dense_spec(problem, config), {}, {}, {}};
+    compiled.spec.kind = kind, compiled.spec.paged = problem.page_size != 0;
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.source, generate(compiled.spec, arch));
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.object, amd::compile(compiler, compiled.source, arch));
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.resources, amd::inspect(compiled.object));
     return compiled;
+}
+inline Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config) {
+    return compile(arch, problem, config, problem.operation == Operation::decode ? KernelKind::attention_decode : KernelKind::attention_forward);
 }
 
 // Whether the compiler's own estimate, waves of a SIMD, is the model's, whole blocks of a unit. Where LDS is the limit the compiler rounds

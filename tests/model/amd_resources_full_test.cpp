@@ -5,14 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/amd/code_object.h"
-#include "backends/amd/compiler.h"
-#include "backends/amd/inspect.h"
 #include "backends/backward_plan.h"
-#include "core/process.h"
 #include "core/scratch_directory.h"
+#include "model/amd_compiled.h"
 #include "model/decode_config.h"
-#include "model/model.h"
-#include "model/space.h"
 
 namespace tilewright {
 namespace {
@@ -20,12 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 const std::string golden_file = TILEWRIGHT_SOURCE_DIR "/tests/golden/amd_resources.json";
 const char* const archs[] = {"gfx90a", "gfx942", "gfx1100", "gfx1201"};
-
-Result<amd::Compiler> golden_compiler() {
-    std::string path = find_program("clang++-19");
-    if (path.empty()) return Status(StatusCode::unavailable, "clang++-19, whose counts the golden file holds, is not installed");
-    return amd::Compiler{path, "clang++-19"};
-}
 
 std::vector<std::string> problems() {
     std::vector<std::string> result;
@@ -36,21 +26,6 @@ std::vector<std::string> problems() {
     return result;
 }
 
-struct Compiled {
-    KernelSpec spec;
-    KernelSource source;
-    CodeObject object;
-    Resources resources;
-};
-
-KernelKind kind_of(const Problem& problem) { return problem.operation == Operation::decode ? KernelKind::attention_decode : KernelKind::attention_forward; }
-
-KernelSpec spec_of(const Problem& problem, const Config& config, KernelKind kind) {
-    KernelSpec spec = dense_spec(problem, config);
-    spec.kind = kind, spec.paged = problem.page_size != 0;
-    return spec;
-}
-
 // What a problem runs by default, but for what goes row by row.
 std::vector<BackwardLaunch> kernels_of(const Problem& problem, const Arch& arch) {
     if (problem.operation == Operation::decode) return {{KernelKind::attention_decode, decode_config(problem, arch, true)}};
@@ -59,17 +34,6 @@ std::vector<BackwardLaunch> kernels_of(const Problem& problem, const Arch& arch)
     std::erase_if(plan, [](const BackwardLaunch& l) { return l.kind == KernelKind::attention_backward_prologue || l.kind == KernelKind::attention_backward_sink; });
     return plan;
 }
-
-Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config, KernelKind kind) {
-    TILEWRIGHT_ASSIGN_OR_RETURN(amd::Compiler compiler, golden_compiler());
-    Compiled compiled{spec_of(problem, config, kind), {}, {}, {}};
-    TILEWRIGHT_ASSIGN_OR_RETURN(compiled.source, generate(compiled.spec, arch));
-    TILEWRIGHT_ASSIGN_OR_RETURN(compiled.object, amd::compile(compiler, compiled.source, arch));
-    TILEWRIGHT_ASSIGN_OR_RETURN(compiled.resources, amd::inspect(compiled.object));
-    return compiled;
-}
-
-Result<Compiled> compile(const Arch& arch, const Problem& problem, const Config& config) { return compile(arch, problem, config, kind_of(problem)); }
 
 Json row_of(const Arch& arch, const Problem& problem, const Config& config, KernelKind kind, const Resources& r) {
     Json counts = {{"vgpr", r.registers},           {"agpr", r.accumulation_registers}, {"sgpr", r.scalar_registers},

@@ -1,21 +1,11 @@
 // Appending on a GPU: the same calls as on the CPU, and what has no place, which only the device can see.
 #include "runtime/append_call.h"
+#include "runtime/opened.h"
 
 #include <gtest/gtest.h>
 
 namespace tilewright {
 namespace {
-
-// Opens "nvidia:0" once; nothing where there is none.
-Attention* gpu() {
-    static Result<Attention> opened = [] {
-        AttentionOptions options;
-        options.device = "nvidia:0";
-        options.database.use_user = options.database.use_system = false;
-        return Attention::open(options);
-    }();
-    return opened.ok() ? &*opened : nullptr;
-}
 
 // Runs the call in the device's memory and brings caches and status back.
 void run(AppendCall& call) {

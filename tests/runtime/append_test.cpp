@@ -1,5 +1,6 @@
 // Appending to a cache: every new row in its place, nothing else touched, and what has no place is named.
 #include "runtime/append_call.h"
+#include "runtime/opened.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,16 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 
-Attention& attention() {
-    static Attention opened = [] {
-        AttentionOptions options;
-        options.threads = 2;
-        options.database.use_user = options.database.use_system = false;
-        return *Attention::open(options);
-    }();
-    return opened;
-}
-
 TEST(Append, WritesNewRowsBehindTheLastAndNothingElse) {
     for (const char* text : {"decode:hkv2,hq2,sq1,skv100,d64,bf16", "decode:hkv3,hq3,sq1,skv100,d37,dv21,fp16", "decode:hkv1,sq1,skv100,d8,dv72,fp32"})
         for (int64_t page : {0, 16, 32})
@@ -28,7 +19,7 @@ TEST(Append, WritesNewRowsBehindTheLastAndNothingElse) {
                 AppendCall call(text, {0, 60, 15, 16, 59}, {}, rows, page);
                 if (rows > 1) call.counts = {40, 0, 17, 16, 1};
                 const std::vector<unsigned char> keys = call.keys_after(), values = call.values_after();
-                Status status = attention().append(call.problem, call.tensors());
+                Status status = cpu().append(call.problem, call.tensors());
                 ASSERT_TRUE(status.ok()) << status.message();
                 EXPECT_EQ(call.key_cache, keys) << text << " page " << page << " rows " << rows;
                 EXPECT_EQ(call.value_cache, values) << text << " page " << page << " rows " << rows;
@@ -39,7 +30,7 @@ TEST(Append, WritesNewRowsBehindTheLastAndNothingElse) {
 TEST(Append, NamesTheSequenceThatHasNoPlaceAndWritesNothing) {
     auto message = [](AppendCall call) {
         const std::vector<unsigned char> keys = call.key_cache, values = call.value_cache;
-        Status status = attention().append(call.problem, call.tensors());
+        Status status = cpu().append(call.problem, call.tensors());
         EXPECT_EQ(status.code(), StatusCode::invalid_argument);
         EXPECT_EQ(call.key_cache, keys);
         EXPECT_EQ(call.value_cache, values);
@@ -92,13 +83,13 @@ TEST(Append, WhatWasAppendedIsWhatDecodeSees) {
         t.key = dense(static_cast<const void*>(key.data()), 1, 1, 4), t.value = dense(static_cast<const void*>(value.data()), 1, 1, 4);
         t.key_cache = dense(static_cast<void*>(key_cache.data()), 1, 20, 4), t.value_cache = dense(static_cast<void*>(value_cache.data()), 1, 20, 4);
         t.lengths = &length;
-        ASSERT_TRUE(attention().append(problem, t).ok());
+        ASSERT_TRUE(cpu().append(problem, t).ok());
         ++length;
         DecodeTensors d;
         d.query = dense(static_cast<const void*>(query.data()), 1, 1, 4), d.out = dense(static_cast<void*>(out.data()), 1, 1, 4);
         d.key = dense(static_cast<const void*>(key_cache.data()), 1, 20, 4), d.value = dense(static_cast<const void*>(value_cache.data()), 1, 20, 4);
         d.lengths = &length, d.splits = 1;
-        Status status = attention().decode(problem, d);
+        Status status = cpu().decode(problem, d);
         ASSERT_TRUE(status.ok()) << status.message();
         EXPECT_FLOAT_EQ(out[0], static_cast<float>(n) / 2);
     }

@@ -4,22 +4,14 @@
 
 #include <cmath>
 
-#include "tilewright/attention.h"
+#include "runtime/opened.h"
 
 namespace tilewright {
 namespace {
 
 class BackwardCall : public testing::Test {
 protected:
-    static Attention& attention() {
-        static Attention opened = [] {
-            AttentionOptions options;
-            options.threads = 2;
-            options.database.use_user = options.database.use_system = false;
-            return *Attention::open(options);
-        }();
-        return opened;
-    }
+    static Attention& attention() { return cpu(); }
     // Floats of one batch, dense, with some deterministic pattern in the inputs.
     void make(const char* text) {
         problem = *parse_problem(std::string("backward:") + text);

@@ -1,5 +1,5 @@
 // The public call: right answers by hand, and one clear sentence for each kind of bad input.
-#include "tilewright/attention.h"
+#include "runtime/opened.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,15 +14,7 @@ using testing::HasSubstr;
 
 class AttentionCall : public testing::Test {
 protected:
-    static Attention& attention() {
-        static Attention opened = [] {
-            AttentionOptions options;
-            options.threads = 2;
-            options.database.use_user = options.database.use_system = false;
-            return *Attention::open(options);
-        }();
-        return opened;
-    }
+    static Attention& attention() { return cpu(); }
     static Problem problem(const char* text) { return *parse_problem(text); }
     std::vector<float> zeros = std::vector<float>(4096, 0.0f), values = std::vector<float>(4096), out = std::vector<float>(4096, NAN),
                        lse = std::vector<float>(256, NAN);

@@ -7,19 +7,9 @@
 #include "backends/launch.h"
 #include "backends/registry.h"
 #include "runtime/decode_call.h"
+#include "runtime/opened.h"
 
 namespace tilewright {
-
-// Opens "nvidia:0" once; nothing where there is none.
-inline Attention* gpu() {
-    static Result<Attention> opened = [] {
-        AttentionOptions options;
-        options.device = "nvidia:0";
-        options.database.use_user = options.database.use_system = false;
-        return Attention::open(options);
-    }();
-    return opened.ok() ? &*opened : nullptr;
-}
 
 // A call whose tensors are copied to the device.
 class OnDevice {

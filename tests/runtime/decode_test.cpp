@@ -1,5 +1,6 @@
 // Decoding on the CPU: against the definition in float64, for any lengths, pages and splits; and its errors.
 #include "runtime/decode_call.h"
+#include "runtime/opened.h"
 
 #include <gmock/gmock.h>
 
@@ -12,9 +13,8 @@ class Decode : public testing::Test {
 protected:
     static Attention& attention() {
         static Attention opened = [] {
-            AttentionOptions options;
+            AttentionOptions options = options_on("cpu:0");
             options.threads = 4;
-            options.database.use_user = options.database.use_system = false;
             return *Attention::open(options);
         }();
         return opened;

@@ -1,21 +1,11 @@
 // Packed sequences on a GPU: the same calls as on the CPU, in the device's memory, for both kinds of kernel.
 #include "runtime/packed_call.h"
+#include "runtime/opened.h"
 
 #include <deque>
 
 namespace tilewright {
 namespace {
-
-// Opens "nvidia:0" once; nothing where there is none.
-Attention* gpu() {
-    static Result<Attention> opened = [] {
-        AttentionOptions options;
-        options.device = "nvidia:0";
-        options.database.use_user = options.database.use_system = false;
-        return Attention::open(options);
-    }();
-    return opened.ok() ? &*opened : nullptr;
-}
 
 // Copies the call's tensors to the device, runs it over outputs of NaN and brings these back.
 class OnDevice {

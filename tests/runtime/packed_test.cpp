@@ -1,5 +1,6 @@
 // Packed sequences on the CPU: random lengths against float64, neighbours that must not matter, and what is refused.
 #include "runtime/packed_call.h"
+#include "runtime/opened.h"
 
 #include <gmock/gmock.h>
 
@@ -10,19 +11,9 @@ namespace {
 
 using testing::HasSubstr;
 
-Attention& attention() {
-    static Attention opened = [] {
-        AttentionOptions options;
-        options.threads = 2;
-        options.database.use_user = options.database.use_system = false;
-        return *Attention::open(options);
-    }();
-    return opened;
-}
-
 void expect_right(PackedCall call, int poisoned = -1) {
     const std::string what = to_text(call.problem) + (call.wide ? " int64" : " int32");
-    Status status = attention().forward_packed(call.problem, call.tensors(), call.sequences());
+    Status status = cpu().forward_packed(call.problem, call.tensors(), call.sequences());
     ASSERT_TRUE(status.ok()) << what << ": " << status.message();
     call.expect_right(what, poisoned);
 }
@@ -43,7 +34,7 @@ TEST(Packed, TakesEmptySequencesAnywhereAndNothingAtAll) {
     expect_right(PackedCall("forward:hq2,hkv1,d8,fp32", {0, 0}, {0, 0}));
     expect_right(PackedCall("forward:hq2,hkv1,d8,fp32,sink", {300}, {0}));
     PackedCall none("forward:hq2,d8,fp32", {}, {});
-    EXPECT_TRUE(attention().forward_packed(none.problem, none.tensors(), none.sequences()).ok());
+    EXPECT_TRUE(cpu().forward_packed(none.problem, none.tensors(), none.sequences()).ok());
 }
 
 TEST(Packed, NanInOneSequenceReachesNoOther) {
@@ -53,7 +44,7 @@ TEST(Packed, NanInOneSequenceReachesNoOther) {
 
 TEST(Packed, EachSequenceIsWhatForwardGivesItAlone) {
     PackedCall call("forward:hq4,hkv2,d64,fp32,causal", {64, 5, 200}, {64, 90, 200}, 2);
-    ASSERT_TRUE(attention().forward_packed(call.problem, call.tensors(), call.sequences()).ok());
+    ASSERT_TRUE(cpu().forward_packed(call.problem, call.tensors(), call.sequences()).ok());
     for (size_t s = 0; s < 3; ++s) {
         Problem one = call.problem;
         one.batch = 1, one.seq_q = call.query_lengths[s], one.seq_kv = call.key_lengths[s];
@@ -62,7 +53,7 @@ TEST(Packed, EachSequenceIsWhatForwardGivesItAlone) {
         const float *query = static_cast<const float*>(t.query.data), *key = static_cast<const float*>(t.key.data), *value = static_cast<const float*>(t.value.data);
         t.query.data = query + call.query_starts[s] * t.query.row_stride, t.key.data = key + call.key_starts[s] * t.key.row_stride;
         t.value.data = value + call.key_starts[s] * t.value.row_stride, t.out.data = out.data(), t.lse = lse.data();
-        ASSERT_TRUE(attention().forward(one, t).ok());
+        ASSERT_TRUE(cpu().forward(one, t).ok());
         for (int64_t head = 0; head < 4; ++head)
             for (int64_t i = 0; i < one.seq_q; ++i) {
                 EXPECT_NEAR(lse[static_cast<size_t>(head * one.seq_q + i)], call.lse[static_cast<size_t>(head * call.query_rows + call.query_starts[s] + i)], 1e-5);
@@ -96,7 +87,7 @@ TEST(Packed, IsTheSameFromC) {
 
 TEST(Packed, NamesTheSequenceThatIsWrong) {
     auto message = [](PackedCall call, const PackedSequences& sequences) {
-        Status status = attention().forward_packed(call.problem, call.tensors(), sequences);
+        Status status = cpu().forward_packed(call.problem, call.tensors(), sequences);
         EXPECT_EQ(status.code(), StatusCode::invalid_argument);
         return status.message();
     };
@@ -121,7 +112,7 @@ TEST(Packed, NamesTheSequenceThatIsWrong) {
     sequences = call.sequences(), sequences.type = IndexType(3);
     EXPECT_THAT(message(call, sequences), HasSubstr("it must be 1 (int32) or 2 (int64)"));
     call.problem.bias = true;
-    EXPECT_EQ(attention().forward_packed(call.problem, call.tensors(), call.sequences()).code(), StatusCode::unsupported);
+    EXPECT_EQ(cpu().forward_packed(call.problem, call.tensors(), call.sequences()).code(), StatusCode::unsupported);
 }
 
 }  // namespace
