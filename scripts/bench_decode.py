@@ -10,11 +10,13 @@ float64 softmax first.
     cmake --build --preset release --target tilewright_bench
     scripts/bench_decode.py --library build/release/bench/libtilewright_bench.so --json decode.json
 """
-import argparse, ctypes, datetime, json, math, statistics, subprocess, sys
+import argparse, ctypes, json, math, statistics, sys
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from bench_common import Tensor, header
 
 PEERS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 HEADS, KV_HEADS, COLD_BYTES = 32, 8, 450e6
@@ -27,16 +29,6 @@ DENSE = ["1x8192", "1x65536", "16x4096", "64x4096", "64x16384", "1x8192 d64", "1
 PAGED = [f"{cell} page{page}" for cell in ("1x8192", "1x65536", "64x4096", "ragged") for page in (16, 64)]
 QUERIES = [f"{cell} sq{queries}" for cell in ("16x4096", "64x4096") for queries in (4, 8, 16)]
 CELLS = DENSE[:5] + ["ragged"] + DENSE[5:] + LENGTHS + PAGED + QUERIES
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("address", ctypes.c_void_p), ("batch", ctypes.c_int64), ("head", ctypes.c_int64), ("row", ctypes.c_int64)]
-
-    @staticmethod
-    def of(tensor):
-        batch, head, row, column = tensor.stride()
-        assert column == 1
-        return Tensor(tensor.data_ptr(), batch, head, row)
 
 
 class Decode(ctypes.Structure):
@@ -242,12 +234,11 @@ def main():
     parser.add_argument("--alone", action="store_true", help="without peers and plain reads")
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    header = {"commit": arguments.commit or subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip(), "device": torch.cuda.get_device_name(),
-              "date": datetime.date.today().isoformat(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}
+    head = header(arguments.commit)
 
     def report(cells):
         if arguments.json:
-            with open(arguments.json, "w") as file: json.dump(header | {"cells": cells}, file, indent=1)
+            with open(arguments.json, "w") as file: json.dump(head | {"cells": cells}, file, indent=1)
     print_table(measure_all(arguments.library, arguments.only, arguments.repeats, not arguments.alone, report))
 
 

@@ -11,12 +11,14 @@ writes the whole score matrix and is left out.
 
 --winners takes what `tilewright db export` writes: the config that was tuned for a cell becomes one of its candidates.
 """
-import argparse, concurrent.futures, contextlib, ctypes, datetime, json, math, re, statistics, subprocess, sys, time
+import argparse, contextlib, ctypes, json, math, re, statistics, sys, time
 
 import bench_decode
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from bench_common import Tensor, compile_all, header, print_ratios
 
 HEAD_DIMS = (64, 128, 256)
 SEQUENCES = (512, 1024, 2048, 4096, 8192, 16384)
@@ -46,16 +48,6 @@ CANDIDATES = {
     192: tiles(128, 96, 2, 1, 8192, 32768) + tiles(128, 80, 2, 1, 32768),
     256: tiles(128, 64, 2, 1, 8192, 16384, 32768) + tiles(128, 80, 2, 1, 8192, 16384),
 }
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("address", ctypes.c_void_p), ("batch", ctypes.c_int64), ("head", ctypes.c_int64), ("row", ctypes.c_int64)]
-
-    @staticmethod
-    def of(tensor):
-        batch, head, row, column = tensor.stride()
-        assert column == 1
-        return Tensor(tensor.data_ptr(), batch, head, row)
 
 
 class Tilewright:
@@ -225,7 +217,7 @@ def print_table(cells):
                 target.append(f"{c['ours'] / (c['cudnn'] * max(1, fa3)):.3f}" if ok else "-")
                 if ok: ratios.append(c["ours"] / (c["cudnn"] * max(1, fa3)))
             print("| | ours / cudnn | " + " | ".join(over) + " |\n| | ours / better of cudnn and FA3 | " + " | ".join(target) + " |")
-    if ratios: print(f"\n{len(ratios)} cells: least {min(ratios):.3f}, geometric mean {statistics.geometric_mean(ratios):.3f} x the better of cudnn and FA3; {sum(r >= 1 for r in ratios)} at 1.0 or above")
+    print_ratios(ratios)
 
 
 @torch.no_grad()
@@ -258,13 +250,8 @@ def main():
     for problem in more:
         d, causal = Shape(problem).d, Shape(problem).causal
         for text in map(ours.canonical, CANDIDATES[d]): texts.setdefault((d, causal, text), problem)
-    start = time.time()
-    with concurrent.futures.ThreadPoolExecutor() as pool: loaded = dict(zip(texts, pool.map(lambda item: ours.load(item[1], item[0][2]), texts.items())))
-    print(f"{len(texts)} kernels compiled in {time.time() - start:.1f} s; torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}", flush=True)
-    for (d, causal, text), (kernel, reason) in loaded.items():
-        if not kernel: print(f"not run: d{d} causal{causal} {text}: {reason}")
-    report = {"commit": arguments.commit or subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip(), "device": torch.cuda.get_device_name(),
-              "date": datetime.date.today().isoformat(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "cells": {}}
+    loaded = compile_all(ours.load, texts, "kernels")
+    report = header(arguments.commit) | {"cells": {}}
     rows, compiler = [], {"compiler": "nvrtc " + torch.version.cuda, "flags": "", "kernel_source": report["commit"][:16]}
     for d, seq, causal in cells:
         kernels = [(text, loaded[d, causal, text][0]) for text in wanted[d, seq, causal] if loaded[d, causal, text][0]]

@@ -8,13 +8,14 @@ and the best is timed in turns with cuDNN. All launches of a backward count, our
     cmake --build --preset release --target tilewright_bench
     scripts/bench_peers_backward.py --library build/release/bench/libtilewright_bench.so --json peers_backward.json --only bwd:d128
 """
-import argparse, concurrent.futures, contextlib, ctypes, datetime, json, math, statistics, subprocess, time
+import argparse, contextlib, ctypes, json, math, statistics
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from bench_peers import SEQUENCES, Tensor, Tilewright, in_turns
+from bench_common import Tensor, compile_all, header, print_ratios
+from bench_peers import SEQUENCES, Tilewright, in_turns
 
 # FlashAttention-3 over cuDNN 9.19, both measured on an H200 on 2026-11-29 (docs/performance.md), as in bench_peers.py.
 FA3_OVER_CUDNN = {
@@ -133,7 +134,7 @@ def print_table(cells):
         target = [c["ours"] / (c["cudnn"] * max(1, fa3)) if c else None for c, fa3 in zip(row, standing)]
         ratios += [r for r in target if r]
         print("| | ours / better of cudnn and FA3 | " + " | ".join(f"{r:.3f}" if r else "-" for r in target) + " |")
-    if ratios: print(f"\n{len(ratios)} cells: least {min(ratios):.3f}, geometric mean {statistics.geometric_mean(ratios):.3f} x the better of cudnn and FA3; {sum(r >= 1 for r in ratios)} at 1.0 or above")
+    print_ratios(ratios)
 
 
 def main():
@@ -150,13 +151,8 @@ def main():
     cells = [(d, seq, causal) for d, causal in FA3_OVER_CUDNN for seq in SEQUENCES if not arguments.only or any(part in key_of(d, seq, causal) for part in arguments.only.split())]
     # Kernels serve all sequences of a (head dim, mask): they are compiled once.
     texts = {(d, causal, text): problem_text(d, seq, causal) for d, seq, causal in cells for text in CANDIDATES[d] + arguments.config}
-    start = time.time()
-    with concurrent.futures.ThreadPoolExecutor() as pool: loaded = dict(zip(texts, pool.map(lambda item: ours.load(item[1], item[0][2]), texts.items())))
-    print(f"{len(texts)} backwards compiled in {time.time() - start:.1f} s; torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}", flush=True)
-    for (d, causal, text), (kernels, reason) in loaded.items():
-        if not kernels: print(f"not run: d{d} causal{causal} {text}: {reason}")
-    report = {"commit": arguments.commit or subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip(), "device": torch.cuda.get_device_name(),
-              "date": datetime.date.today().isoformat(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "cells": {}}
+    loaded = compile_all(ours.load, texts, "backwards")
+    report = header(arguments.commit) | {"cells": {}}
     for d, seq, causal in cells:
         kernels = [(text, loaded[d, causal, text][0]) for text in CANDIDATES[d] + arguments.config if loaded[d, causal, text][0]]
         cell = measure(ours, kernels, d, seq, causal, arguments.repeats)
