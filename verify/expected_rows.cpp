@@ -76,7 +76,7 @@ std::vector<ExpectedRows> backward_rows(const Workload& w, const CheckOptions& o
     OutputGradients given{w.view(w.out_gradient), w.view(w.lse_gradient)};
     ForwardResults results{w.view(w.out), w.view(w.lse)};
     Gradients reference = all ? reference_backward(w.inputs(), given, options.threads) : reference_gradient_rows(w.inputs(), given, results, queries, keys, options.threads);
-    Gradients naive = all ? naive_backward(w.inputs(), given, options.threads) : naive_gradient_rows(w.inputs(), given, results, queries, keys, options.threads);
+    Gradients naive = all ? naive_backward(w.inputs(), given, results, options.threads) : naive_gradient_rows(w.inputs(), given, results, queries, keys, options.threads);
     std::vector<ExpectedRows> expected{{"query_gradient", &Workload::query_gradient, queries, reference.query, naive.query, reference.largest_term},
                                        {"key_gradient", &Workload::key_gradient, keys, reference.key, naive.key, reference.largest_term},
                                        {"value_gradient", &Workload::value_gradient, keys, reference.value, naive.value}};

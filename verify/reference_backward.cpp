@@ -95,9 +95,10 @@ private:
     const OutputGradients& given_;
 };
 
-// All queries of a query head, against keys and values that were loaded once.
+// A query against keys and values that were loaded once. P comes from the log-sums of `results` as a kernel's does; without them, from the scores alone.
 template <class Real>
-void add_query(Backward<Real>& one, const AttentionInputs& inputs, const std::vector<KeyRow>& keys, const QueryRow& q, Gradients& g, double& sink_gradient) {
+void add_query(Backward<Real>& one, const AttentionInputs& inputs, const ForwardResults* results, const std::vector<KeyRow>& keys, const QueryRow& q, Gradients& g,
+               double& sink_gradient) {
     constexpr Real infinity = std::numeric_limits<Real>::infinity();
     const Problem& p = inputs.problem;
     KeyRange range = visible_keys(p, q.index);
@@ -108,15 +109,17 @@ void add_query(Backward<Real>& one, const AttentionInputs& inputs, const std::ve
         if (scores.back().value > maximum) maximum = scores.back().value;
     }
     if (maximum == -infinity) maximum = 0;  // nothing visible, or NaN alone
-    Real sink = p.sink ? std::exp(Real(inputs.sink[q.head]) - maximum) : 0, sum = sink;
+    Real sum = p.sink ? std::exp(Real(inputs.sink[q.head]) - maximum) : 0;
     for (const Score<Real>& s : scores) sum += std::exp(s.value - maximum);
     if (sum == 0) return;
+    if (results) maximum = Real(results->lse.at(q.batch, q.head, q.index, 0)), sum = 1;
+    auto share_of = [&](Real score) { return std::exp(score - maximum) / sum; };
 
     std::vector<Real> probability(scores.size(), 0), towards(scores.size(), 0), out(size_t(p.head_dim_v), 0);  // P, dP
     for (size_t n = 0; n < scores.size(); ++n) {
         if (scores[n].hidden) continue;
         const KeyRow& k = keys[size_t(range.begin) + n];
-        probability[n] = one.rounded(std::exp(scores[n].value - maximum) / sum);
+        probability[n] = one.rounded(share_of(scores[n].value));
         towards[n] = one.dot(q.out_gradient, k.value);
         for (size_t d = 0; d < out.size(); ++d) out[d] += probability[n] * Real(k.value[d]);
     }
@@ -130,7 +133,7 @@ void add_query(Backward<Real>& one, const AttentionInputs& inputs, const std::ve
         Real gradient = one.add(q, keys[j], probability[n], towards[n], delta, scores[n].slope, &g.query[query_row * d_qk], &g.key[key_row * d_qk], &g.value[key_row * d_v]);
         if (p.bias) g.bias[query_row * size_t(p.seq_kv) + j] = double(gradient);
     }
-    sink_gradient = -double(sink / sum * delta);
+    if (p.sink) sink_gradient = -double(share_of(Real(inputs.sink[q.head])) * delta);
 }
 
 template <class Real>
@@ -145,7 +148,7 @@ void finish(const Problem& p, Gradients& g, const std::vector<double>& terms) {
 }
 
 template <class Real>
-Gradients backward(const AttentionInputs& inputs, const OutputGradients& given, int threads) {
+Gradients backward(const AttentionInputs& inputs, const OutputGradients& given, const ForwardResults* results, int threads) {
     const Problem& p = inputs.problem;
     Gradients g;
     g.query.resize(size_t(p.batch * p.heads_q * p.seq_q * p.head_dim));
@@ -161,7 +164,7 @@ Gradients backward(const AttentionInputs& inputs, const OutputGradients& given, 
         std::vector<KeyRow> keys;
         for (int64_t j = 0; j < p.seq_kv; ++j) keys.push_back(one.key_row(b, kv_head, j));
         for (int64_t h = kv_head * group_size; h < (kv_head + 1) * group_size; ++h)
-            for (int64_t i = 0; i < p.seq_q; ++i) add_query(one, inputs, keys, one.query_row(b, h, i), g, g.sink_terms[size_t((b * p.heads_q + h) * p.seq_q + i)]);
+            for (int64_t i = 0; i < p.seq_q; ++i) add_query(one, inputs, results, keys, one.query_row(b, h, i), g, g.sink_terms[size_t((b * p.heads_q + h) * p.seq_q + i)]);
         terms[size_t(n)] = one.largest_term;
     });
     finish<Real>(p, g, terms);
@@ -219,8 +222,10 @@ Gradients gradient_rows(const AttentionInputs& inputs, const OutputGradients& gi
 
 }  // namespace
 
-Gradients reference_backward(const AttentionInputs& inputs, const OutputGradients& given, int threads) { return backward<double>(inputs, given, threads); }
-Gradients naive_backward(const AttentionInputs& inputs, const OutputGradients& given, int threads) { return backward<float>(inputs, given, threads); }
+Gradients reference_backward(const AttentionInputs& inputs, const OutputGradients& given, int threads) { return backward<double>(inputs, given, nullptr, threads); }
+Gradients naive_backward(const AttentionInputs& inputs, const OutputGradients& given, const ForwardResults& results, int threads) {
+    return backward<float>(inputs, given, &results, threads);
+}
 
 Gradients reference_gradient_rows(const AttentionInputs& inputs, const OutputGradients& given, const ForwardResults& results, std::span<const RowIndex> queries,
                                   std::span<const RowIndex> keys, int threads) {

@@ -27,14 +27,14 @@ struct Gradients {
 // through the softcap and the scale. Hidden keys are never read; a row that sees no key contributes zero. `threads` share
 // the KV heads; 0: one a processor.
 Gradients reference_backward(const AttentionInputs& inputs, const OutputGradients& gradients, int threads = 0);
-// The same as a straightforward implementation would: in float32, with P, dS and O rounded to the element type before the products
-// that take them, and the gradients of query, key and value after.
-Gradients naive_backward(const AttentionInputs& inputs, const OutputGradients& gradients, int threads = 0);
-
 // The forward's out and lse [batch][heads_q][seq_q][1].
 struct ForwardResults {
     TensorView out, lse;
 };
+// The same as a straightforward implementation would: in float32, with P = exp(S - lse) from what the forward gave, with P, dS and O rounded to the
+// element type before the products that take them, and the gradients of query, key and value after.
+Gradients naive_backward(const AttentionInputs& inputs, const OutputGradients& gradients, const ForwardResults& results, int threads = 0);
+
 // Some rows of the gradients, for problems that are too large for all of them: those of the queries and of the keys that are listed, in the lists'
 // order, with P = exp(S - lse) and D from what the forward gave. dSink is whole.
 Gradients reference_gradient_rows(const AttentionInputs& inputs, const OutputGradients& gradients, const ForwardResults& results, std::span<const RowIndex> queries,
