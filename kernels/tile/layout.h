@@ -52,32 +52,36 @@ constexpr bool is_separable(const Fragment& f) {
     }
     return true;
 }
-// Every element of the matrix is held, by as many lanes as every other.
+// Every element of the matrix is held, by as many lanes as every other. The table must be separable: then its bits are to be those of all rows
+// and all columns, each once.
 constexpr bool covers(const Fragment& f) {
-    int held[64 * 32] = {};
-    if (f.rows * f.columns > 64 * 32) return false;
-    for (int lane = 0; lane < f.lanes; ++lane)
-        for (int e = 0; e < f.elements; ++e) {
-            Place p = place(f, lane, e);
-            if (p.row >= f.rows || p.column >= f.columns) return false;
-            ++held[p.row * f.columns + p.column];
-        }
-    for (int i = 0; i < f.rows * f.columns; ++i)
-        if (held[i] != copies(f)) return false;
-    return true;
+    int row_sum = 0, column_sum = 0, rows = 0, columns = 0;
+    for (int b = 0; b < 11; ++b) {
+        const Place& p = b < 7 ? f.lane_bits[b] : f.element_bits[b - 7];
+        row_sum += p.row, column_sum += p.column, rows |= p.row, columns |= p.column;
+    }
+    return rows == f.rows - 1 && row_sum == rows && columns == f.columns - 1 && column_sum == columns;
+}
+
+// What follows compares tables bit by bit, which is enough, because places are sums over bits. (Going through all elements in every
+// kernel took the compiler longer than the kernel; tests/isa does it.)
+
+// What bit b of an element's number stands for, where fragments are set side by side.
+constexpr Place element_place(const Fragment& f, int b) {
+    if (1 << b < f.elements) return f.element_bits[b];
+    return {0, (1 << b) / f.elements * f.columns};
 }
 
 // The elements of accumulators set side by side are, in the order in which a lane has them, those of left operands set side
 // by side: rounding them makes the operand of the next product, no lane gives anything to another.
 constexpr bool accumulator_is_left_operand(const Fragment& accumulator, const Fragment& left) {
     if (accumulator.lanes != left.lanes) return false;
-    int elements = accumulator.elements > left.elements ? accumulator.elements : left.elements;
-    for (int lane = 0; lane < left.lanes; ++lane)
-        for (int e = 0; e < elements; ++e) {
-            Place a = place(accumulator, lane, e % accumulator.elements), l = place(left, lane, e % left.elements);
-            a.column += e / accumulator.elements * accumulator.columns, l.column += e / left.elements * left.columns;
-            if (a.row != l.row || a.column != l.column) return false;
-        }
+    for (int b = 0; 1 << b < left.lanes; ++b)
+        if (accumulator.lane_bits[b].row != left.lane_bits[b].row || accumulator.lane_bits[b].column != left.lane_bits[b].column) return false;
+    for (int b = 0; 1 << b < left.elements || 1 << b < accumulator.elements; ++b) {
+        Place a = element_place(accumulator, b), l = element_place(left, b);
+        if (a.row != l.row || a.column != l.column) return false;
+    }
     return true;
 }
 // Weaker: the lanes are right, and so is the number of elements, but the columns come in another order. That is as good where
@@ -85,18 +89,20 @@ constexpr bool accumulator_is_left_operand(const Fragment& accumulator, const Fr
 constexpr bool accumulator_keeps_lanes(const Fragment& accumulator, const Fragment& left) {
     if (accumulator.lanes != left.lanes || copies(accumulator) != copies(left)) return false;
     if (accumulator.elements * left.columns != left.elements * accumulator.columns) return false;
-    for (int lane = 0; lane < left.lanes; ++lane)
-        for (int e = 0; e < left.elements || e < accumulator.elements; ++e)
-            if (place(accumulator, lane, e % accumulator.elements).row != place(left, lane, e % left.elements).row) return false;
+    for (int b = 0; 1 << b < left.lanes; ++b)
+        if (accumulator.lane_bits[b].row != left.lane_bits[b].row) return false;
+    for (int b = 0; 1 << b < left.elements || 1 << b < accumulator.elements; ++b)
+        if (element_place(accumulator, b).row != element_place(left, b).row) return false;
     return true;
 }
 // Which k an element belongs to depends on its number and the lane bits beyond the operand's rows (columns, of the right
 // one), and for both operands alike: then any order of k serves that both are loaded in.
 constexpr bool operands_agree(const Fragment& left, const Fragment& right) {
     if (left.lanes != right.lanes || left.elements != right.elements) return false;
-    for (int lane = 0; lane < left.lanes; ++lane)
-        for (int e = 0; e < left.elements; ++e)
-            if (place(left, lane, e).column != place(right, lane, e).row) return false;
+    for (int b = 0; 1 << b < left.lanes; ++b)
+        if (left.lane_bits[b].column != right.lane_bits[b].row) return false;
+    for (int b = 0; 1 << b < left.elements; ++b)
+        if (left.element_bits[b].column != right.element_bits[b].row) return false;
     return true;
 }
 

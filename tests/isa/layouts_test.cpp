@@ -1,6 +1,10 @@
 // The layout tables of kernels/arch/layouts.h against the instructions as their manuals describe them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "instructions.h"
 #include "kernels/tile/accumulator.h"
 
@@ -120,6 +124,85 @@ TYPED_TEST(LayoutTest, EveryRowHasOneLeader) {
     for (int lane = 0; lane < F::table.lanes; ++lane)
         for (int r = 0; r < P::rows; ++r) leaders[P::row(lane, r)] += P::leads_row(lane);
     for (int row = 0; row < F::table.rows; ++row) EXPECT_EQ(leaders[row], 1) << "row " << row;
+}
+
+// What layout.h concludes from bits, element by element.
+bool covers_by_counting(const Fragment& f) {
+    std::vector<int> held(size_t(f.rows * f.columns));
+    for (int lane = 0; lane < f.lanes; ++lane)
+        for (int e = 0; e < f.elements; ++e) {
+            Place p = place(f, lane, e);
+            if (p.row >= f.rows || p.column >= f.columns) return false;
+            ++held[size_t(p.row * f.columns + p.column)];
+        }
+    return std::all_of(held.begin(), held.end(), [&](int n) { return n == copies(f); });
+}
+bool is_left_operand_by_going_through(const Fragment& accumulator, const Fragment& left) {
+    if (accumulator.lanes != left.lanes) return false;
+    for (int lane = 0; lane < left.lanes; ++lane)
+        for (int e = 0; e < std::max(accumulator.elements, left.elements); ++e) {
+            Place a = place(accumulator, lane, e % accumulator.elements), l = place(left, lane, e % left.elements);
+            a.column += e / accumulator.elements * accumulator.columns, l.column += e / left.elements * left.columns;
+            if (a.row != l.row || a.column != l.column) return false;
+        }
+    return true;
+}
+bool keeps_lanes_by_going_through(const Fragment& accumulator, const Fragment& left) {
+    if (accumulator.lanes != left.lanes || copies(accumulator) != copies(left)) return false;
+    if (accumulator.elements * left.columns != left.elements * accumulator.columns) return false;
+    for (int lane = 0; lane < left.lanes; ++lane)
+        for (int e = 0; e < std::max(accumulator.elements, left.elements); ++e)
+            if (place(accumulator, lane, e % accumulator.elements).row != place(left, lane, e % left.elements).row) return false;
+    return true;
+}
+bool agree_by_going_through(const Fragment& left, const Fragment& right) {
+    if (left.lanes != right.lanes || left.elements != right.elements) return false;
+    for (int lane = 0; lane < left.lanes; ++lane)
+        for (int e = 0; e < left.elements; ++e)
+            if (place(left, lane, e).column != place(right, lane, e).row) return false;
+    return true;
+}
+
+template <class L>
+void add_tables(std::vector<Fragment>& all) {
+    all.push_back(L::Left::table), all.push_back(L::Accumulator::table);
+    if constexpr (requires { L::Right::table; }) all.push_back(L::Right::table);
+}
+// All tables, and each with two of its bits exchanged.
+std::vector<Fragment> tables_and_others() {
+    using namespace layouts;
+    std::vector<Fragment> all;
+    add_tables<MmaSync16x8x16>(all), add_tables<Wgmma64x8x16>(all), add_tables<Mfma16x16x16>(all), add_tables<Mfma32x32x8>(all);
+    add_tables<Mfma16x16x32>(all), add_tables<Mfma32x32x16>(all), add_tables<WmmaGfx11>(all), add_tables<WmmaGfx12>(all);
+    for (size_t i = 0, tables = all.size(); i < tables; ++i)
+        for (int b = 0; 1 << b < all[i].elements; ++b) {
+            Fragment other = all[i];
+            std::swap(other.element_bits[b], b % 2 ? other.lane_bits[b] : other.element_bits[0]);
+            all.push_back(other);
+            other.element_bits[b].column *= 2;
+            all.push_back(other);
+        }
+    return all;
+}
+TEST(Layouts, ConcludeFromBitsWhatGoingThroughAllElementsWouldShow) {
+    int covering = 0, operands = 0, keeping = 0, agreeing = 0;
+    const std::vector<Fragment> all = tables_and_others();
+    for (const Fragment& f : all) {
+        if (!is_separable(f)) continue;
+        EXPECT_EQ(covers(f), covers_by_counting(f));
+        covering += covers(f);
+        for (const Fragment& g : all) {
+            if (!is_separable(g)) continue;
+            EXPECT_EQ(accumulator_is_left_operand(f, g), is_left_operand_by_going_through(f, g));
+            EXPECT_EQ(accumulator_keeps_lanes(f, g), keeps_lanes_by_going_through(f, g));
+            EXPECT_EQ(operands_agree(f, g), agree_by_going_through(f, g));
+            operands += accumulator_is_left_operand(f, g), keeping += accumulator_keeps_lanes(f, g), agreeing += operands_agree(f, g);
+        }
+    }
+    EXPECT_GT(covering, 20);
+    EXPECT_GT(operands, 5);
+    EXPECT_GT(keeping, 5);
+    EXPECT_GT(agreeing, 5);
 }
 
 TEST(Layouts, TellWhichAccumulatorsAreOperands) {
