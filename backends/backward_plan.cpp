@@ -112,6 +112,7 @@ Config default_backward_config(const Problem& problem, const Arch& arch, bool al
     // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where
     // its part finds registers beside dK and dV.
     config.block_kv = 128, config.workers = 2, config.stages = 2, config.section_kb = 32 * 1024;
+    if (problem.deterministic) return config;
     KernelSpec spec{attention_backward_keys, problem, config, aligned};
     spec.config.dq = 1;
     for (int block_q : {problem.head_dim <= 64 ? 128 : 64, 64}) {

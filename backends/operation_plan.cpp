@@ -16,7 +16,9 @@ OperationPlan plan_forward(const Problem& problem, const Config& config, const C
     return plan;
 }
 
-OperationPlan plan_backward(const Problem& problem, const Config& config, const Arch& arch, const CallTraits& traits) {
+Result<OperationPlan> plan_backward(const Problem& problem, const Config& config, const Arch& arch, const CallTraits& traits) {
+    if (problem.deterministic && config.dq == 1)
+        return Status(StatusCode::unsupported, "dq is 1: sums in memory are in any order, and a repeatable result is asked for; it must be 0 or 2");
     OperationPlan plan;
     for (const BackwardLaunch& launch : backward_plan(problem, config, arch, traits.aligned)) plan.kernels.push_back({launch.kind, problem, launch.config, traits.aligned});
     plan.backward = backward_workspace(problem, config);

@@ -4,8 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
-#include "db/store.h"
-#include "model/space.h"
 #include "runtime/device_class.h"
 
 namespace tilewright::cli {
@@ -30,27 +28,9 @@ nlohmann::json to_json_object(const LookupResult& found, const Problem& problem)
         json["tuned_problem"] = found.problem, json["device"] = found.device, json["database"] = found.database;
         json["spread"] = found.spread, json["error"] = found.error, json["measured_at"] = found.measured_at;
     }
+    if (found.problem.empty() && !found.database.empty()) json["database"] = found.database, json["predicted_at"] = found.measured_at;
     if (found.median_us > 0) json[found.problem.empty() ? "predicted_us" : "median_us"] = found.median_us;
     return json;
-}
-
-// Where nothing measured is near, the shortest time that `tune --predict` stored for this problem and architecture is worth more than the model alone.
-void take_stored_prediction(const std::string& database, const Problem& problem, const Arch& arch, LookupResult& found) {
-    const std::string path = database.empty() ? user_database_path() : database;
-    if (found.provenance < Provenance::predicted || path.empty()) return;
-    Result<Store> store = Store::open(path, StoreMode::read);
-    if (!store.ok()) return;  // the layers' status says why
-    const Space space = search_space(problem, arch);
-    double shortest = 0;
-    const Status read = store->for_each([&](const MeasurementRow& row) -> Status {
-        const Measurement& m = row.measurement;
-        if (m.outcome != Outcome::predicted || row.device.arch != arch.name || row.problem != problem) return {};
-        if ((shortest > 0 && m.median_us >= shortest) || !check(space, m.config).ok()) return {};
-        shortest = m.median_us;
-        found.config = m.config, found.provenance = Provenance::predicted, found.median_us = m.median_us;
-        return {};
-    });
-    if (!read.ok()) std::fprintf(stderr, "lookup: %s\n", read.message().c_str());
 }
 
 }  // namespace
@@ -75,8 +55,7 @@ int lookup_command(const Arguments& arguments) {
     TuningDatabase tuning = TuningDatabase::open(options);
     for (const DatabaseLayer& layer : tuning.layers())
         if (layer.user && !database.empty() && !layer.status.ok()) return fail("lookup", layer.status);
-    LookupResult found = tuning.lookup(*problem, tuning.device(device_class(*info)));
-    take_stored_prediction(database, *problem, info->arch, found);
+    const LookupResult found = tuning.lookup(*problem, tuning.device(device_class(*info)));
     if (line.json())
         std::printf("%s\n", to_json_object(found, *problem).dump().c_str());
     else

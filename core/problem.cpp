@@ -95,6 +95,8 @@ Status validate(const Problem& problem) {
         if (const int64_t value = problem.*range.member; value < range.least || value > range.most) return out_of(range.what, value, range.least, range.most);
     if (problem.heads_q % problem.heads_kv != 0)
         return invalid_argument("heads_q is " + std::to_string(problem.heads_q) + "; it must be a multiple of heads_kv, " + std::to_string(problem.heads_kv));
+    if (problem.deterministic && problem.operation != Operation::backward)
+        return invalid_argument("deterministic is for backward problems; " + std::string(name(problem.operation)) + " always is");
     TILEWRIGHT_RETURN_IF_ERROR(check_decoding(problem));
     if (int64_t rows = problem.batch * problem.heads_q * ((problem.seq_q + 15) / 16); rows >= int64_t{1} << 31)
         return invalid_argument("batch * heads_q * seq_q / 16 is " + std::to_string(rows) + "; it must be below 2147483648");

@@ -29,11 +29,11 @@ struct FlagPart {
     std::string_view text;
     bool Problem::*member;
 };
-constexpr FlagPart flag_parts[] = {{"softcap", &Problem::softcap}, {"bias", &Problem::bias}, {"alibi", &Problem::alibi}, {"sink", &Problem::sink}};
+constexpr FlagPart flag_parts[] = {{"softcap", &Problem::softcap}, {"bias", &Problem::bias}, {"alibi", &Problem::alibi}, {"sink", &Problem::sink}, {"deterministic", &Problem::deterministic}};
 
 // What may stand in a text once: the number parts, the flags, and these.
 enum Kind : size_t { first_flag = std::size(number_parts), dtype_kind = first_flag + std::size(flag_parts), mask_kind, alignment_kind, no_kind };
-constexpr Kind number_kind(std::string_view prefix) {
+consteval Kind number_kind(std::string_view prefix) {
     size_t kind = 0;
     while (number_parts[kind].prefix != prefix) ++kind;
     return static_cast<Kind>(kind);
@@ -113,7 +113,7 @@ Status parse_parts(std::string_view parts, Problem& problem, unsigned& seen) {
         if (part.kind == no_kind)
             return invalid_argument("unknown part '" + std::string(part.text) +
                                     "' in the problem text; known are b hq hkv sq skv d dv with a number, fp32 fp16 bf16, causal, window<left>:<right>, "
-                                    "topleft, softcap, bias, alibi, sink; of decode also page and seed with a number, skv=loguniform(<shortest>,<longest>)");
+                                    "topleft, softcap, bias, alibi, sink; of backward also deterministic; of decode also page and seed with a number, skv=loguniform(<shortest>,<longest>)");
         if (seen >> part.kind & 1) {
             const std::string_view what = part.kind == dtype_kind ? "dtype" : part.kind == mask_kind ? "mask" : part.word().substr(0, part.word().find('='));
             return invalid_argument("part '" + std::string(part.text) + "' repeats '" + std::string(what) + "' in the problem text");
@@ -136,6 +136,7 @@ public:
         for (const auto& [text, dtype] : {std::pair(",bf16", DType::bf16), std::pair(",fp16", DType::fp16), std::pair(",fp32", DType::fp32)}) {
             if (static_cast<size_t>(end_ - at_) < 5 || std::memcmp(at_, text, 5) != 0) continue;
             p.dtype = dtype, at_ += 5;
+            if (rest() == ",causal") p.window_right = 0, at_ = end_;  // by far the commonest mask
             return at_ == end_ || skip(",");
         }
         return false;
@@ -195,8 +196,9 @@ std::string to_text(const Problem& problem) {
     return text;
 }
 
-Result<Problem> parse_problem(std::string_view text) {
-    Problem problem;
+namespace {
+
+Status parse_into(std::string_view text, Problem& problem) {
     const size_t colon = std::min(text.find(':'), text.size());
     const std::string_view operation = text.substr(0, colon);
     bool known = false;
@@ -220,8 +222,15 @@ Result<Problem> parse_problem(std::string_view text) {
     if (!given(number_kind("hkv"))) problem.heads_kv = problem.heads_q;
     if (!given(number_kind("skv"))) problem.seq_kv = problem.seq_q;
     if (!given(number_kind("dv"))) problem.head_dim_v = problem.head_dim;
-    TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
-    return problem;
+    return validate(problem);
+}
+
+}  // namespace
+
+Result<Problem> parse_problem(std::string_view text) {
+    Result<Problem> parsed{Problem()};
+    if (Status status = parse_into(text, *parsed); !status.ok()) parsed = std::move(status);
+    return parsed;
 }
 
 }  // namespace tilewright

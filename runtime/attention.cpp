@@ -57,8 +57,8 @@ Status Attention::prepare(const Problem& problem) {
     return state_->ready(problem, dense_traits(problem)).status();
 }
 
-Result<int64_t> Attention::State::workspace_bytes(const Problem& problem, CallTraits traits, const LookupLimits& limits) {
-    Config config = database.lookup(problem, device_number, limits).config;
+Result<int64_t> Attention::State::workspace_bytes(const Problem& problem, CallTraits traits) {
+    Config config = database.lookup(problem, device_number).config;
     Result<int64_t> most = Status(StatusCode::internal, "");
     for (bool aligned : {true, false})
         for (bool paged : {false, true}) {

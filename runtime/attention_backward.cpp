@@ -11,22 +11,21 @@ Status check_problem(const Problem& problem) {
     return {StatusCode::unsupported, "backward() computes backward problems, not " + to_text(problem)};
 }
 
-LookupLimits limits_of(bool deterministic) {
-    LookupLimits limits;
-    limits.deterministic = deterministic;
-    return limits;
+Problem repeatable_if(bool deterministic, Problem problem) {
+    problem.deterministic = problem.deterministic || deterministic;
+    return problem;
 }
 
 }  // namespace
 
 Result<int64_t> Attention::backward_workspace_bytes(const Problem& problem, bool deterministic) const {
     TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
-    return state_->workspace_bytes(problem, {}, limits_of(deterministic));
+    return state_->workspace_bytes(repeatable_if(deterministic, problem), {});
 }
 
 Status Attention::backward(const Problem& problem, const BackwardTensors& t, void* stream) {
     TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
-    const Problem& p = problem;
+    const Problem p = repeatable_if(t.deterministic, problem);
     const ForwardTensors& f = t.forward;
     const Extent tensors[] = {
         extent("query", f.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", f.key, p.batch, p.heads_kv, p.seq_kv, p.head_dim),
@@ -46,7 +45,7 @@ Status Attention::backward(const Problem& problem, const BackwardTensors& t, voi
     if (p.batch * p.seq_q > 0 && !f.lse) return invalid_argument("lse is null; the backward needs that of the forward");
     CallTraits traits;
     traits.aligned = aligned;
-    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(p, traits, limits_of(t.deterministic)));
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(p, traits));
     TILEWRIGHT_RETURN_IF_ERROR(check_workspace(ready.plan, t.workspace, t.workspace_bytes));
 
     OperationParameters all = parameters_of(Operation::backward);

@@ -25,11 +25,11 @@ struct Attention::State {
     }
 
     // With the config that the databases know for the problem.
-    Result<ReadyOperation> ready(const Problem& problem, const CallTraits& traits, const LookupLimits& limits = {}) {
-        return kernels.get(problem, database.lookup(problem, device_number, limits).config, traits);
+    Result<ReadyOperation> ready(const Problem& problem, const CallTraits& traits) {
+        return kernels.get(problem, database.lookup(problem, device_number).config, traits);
     }
     // The most that ready() will ask for, whatever the layout of the tensors.
-    Result<int64_t> workspace_bytes(const Problem& problem, CallTraits traits, const LookupLimits& limits = {});
+    Result<int64_t> workspace_bytes(const Problem& problem, CallTraits traits);
 
     std::unique_ptr<Device> device;
     TuningDatabase database;

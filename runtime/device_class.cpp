@@ -25,9 +25,8 @@ const char* family_name(Family family) {
     return "";
 }
 
-// Is the config repeatable and modest enough?
+// Is the config modest enough?
 Status within(const Problem& problem, const Config& config, const Arch& arch, const LookupLimits& limits) {
-    if (limits.deterministic && config.dq == 1) return {StatusCode::unsupported, "dq is 1: sums in memory are in any order, and a repeatable result was asked for"};
     if (limits.max_workspace_bytes < 0) return {};
     TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan plan, plan_operation(problem, config, arch, dense_traits(problem)));
     if (plan.workspace_bytes <= limits.max_workspace_bytes) return {};
@@ -46,7 +45,7 @@ LookupHooks lookup_hooks(const Arch& arch) {
     };
     hooks.suggest = [arch](const Problem& problem, const DeviceClass&, const LookupLimits& limits) {
         Suggestion suggestion{default_config(problem, arch), Provenance::heuristic, 0};
-        if (!within(problem, suggestion.config, arch, limits).ok()) suggestion.config.dq = 0;  // repeatable, and with the least workspace
+        if (!within(problem, suggestion.config, arch, limits).ok()) suggestion.config.dq = 0;  // the least workspace
         if (Result<Prediction> prediction = predict(problem, suggestion.config, arch); prediction.ok())
             suggestion.provenance = Provenance::predicted, suggestion.predicted_us = prediction->time_us;
         return suggestion;

@@ -24,6 +24,12 @@ std::optional<Candidate> candidate(int index, const Problem& problem, const Arch
     return Candidate{default_config(problem, older), older};
 }
 
+KernelKey key_of_choice(const OperationPlan& wanted) {
+    KernelKey key = key_of(wanted.kernels[0]);
+    key.deterministic = wanted.kernels[0].problem.deterministic;
+    return key;
+}
+
 }  // namespace
 
 KernelKey key_of(const KernelSpec& spec) {
@@ -41,7 +47,8 @@ KernelKey key_of(const KernelSpec& spec) {
             spec.rescaled,
             spec.paged,
             spec.packed,
-            spec.config};
+            spec.config,
+            false};
 }
 
 size_t KernelKeyHash::operator()(const KernelKey& key) const {
@@ -50,13 +57,13 @@ size_t KernelKeyHash::operator()(const KernelKey& key) const {
     mix(static_cast<size_t>(key.kind)), mix(static_cast<size_t>(key.dtype));
     mix(static_cast<size_t>(key.head_dim)), mix(static_cast<size_t>(key.head_dim_v)), mix(static_cast<size_t>(key.mask));
     mix(size_t{key.softcap} | size_t{key.bias} << 1 | size_t{key.alibi} << 2 | size_t{key.sink} << 3 | size_t{key.aligned} << 4 | size_t{key.rescaled} << 5 |
-        size_t{key.paged} << 6 | size_t{key.packed} << 7);
+        size_t{key.paged} << 6 | size_t{key.packed} << 7 | size_t{key.deterministic} << 8);
     for (const ConfigField& field : config_fields()) mix(static_cast<size_t>(key.config.*field.member));
     return hash;
 }
 
 Result<Kernels::Choice*> Kernels::choose(const OperationPlan& wanted, const Problem& problem, const Config& config, const CallTraits& traits) {
-    KernelKey key = key_of(wanted.kernels[0]);
+    KernelKey key = key_of_choice(wanted);
     if (auto found = choices_.find(key); found != choices_.end()) return &found->second;
     Status refused;
     for (int i = 0; std::optional<Candidate> next = candidate(i, problem, device_.info().arch); ++i) {
@@ -85,7 +92,7 @@ Result<ReadyOperation> Kernels::get(const Problem& problem, const Config& config
     std::optional<Config> instead;
     {
         std::shared_lock lock(mutex_);
-        if (auto found = choices_.find(key_of(wanted.kernels[0])); found != choices_.end()) instead = found->second.instead, ready.kernels = found->second.kernels;
+        if (auto found = choices_.find(key_of_choice(wanted)); found != choices_.end()) instead = found->second.instead, ready.kernels = found->second.kernels;
     }
     if (ready.kernels.empty()) {
         std::unique_lock lock(mutex_);

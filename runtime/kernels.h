@@ -18,6 +18,7 @@ struct KernelKey {
     int head_dim = 0, head_dim_v = 0, mask = 0;
     bool softcap = false, bias = false, alibi = false, sink = false, aligned = true, rescaled = false, paged = false, packed = false;
     Config config;
+    bool deterministic = false;  // of a choice: another config that stands in must be repeatable too; the kernels are the same
     bool operator==(const KernelKey&) const = default;
 };
 KernelKey key_of(const KernelSpec& spec);

@@ -40,7 +40,7 @@ int print_layers(bool json) {
     if (!json) std::printf("%-8s %8s  %s\n", "layer", "winners", "file");
     for (const DatabaseLayer& layer : database.layers()) {
         const std::string state = layer.status.ok() ? layer.note : layer.status.message();
-        list.push_back({{"path", layer.path}, {"user", layer.user}, {"used", layer.status.ok()}, {"winners", layer.rows}, {"note", state}});
+        list.push_back({{"path", layer.path}, {"user", layer.user}, {"used", layer.status.ok()}, {"winners", layer.rows}, {"predictions", layer.predictions}, {"note", state}});
         if (json) continue;
         std::printf("%-8s %8lld  %s%s%s\n", layer.user ? "user" : "system", (long long)layer.rows, layer.path.c_str(), state.empty() ? "" : ": ", state.c_str());
     }

@@ -57,7 +57,7 @@ std::string join_differences(unsigned bits) {
     std::string words;
     for (const auto& [bit, word] : {std::pair{differs_batch, "batch"}, {differs_heads, "heads"}, {differs_seq_q, "seq_q"},
                                     {differs_seq_kv, "seq_kv"}, {differs_window, "window"}, {differs_device, "device"},
-                                    {differs_arch, "arch"}, {differs_toolchain, "toolchain"}, {differs_page, "page"}}) {
+                                    {differs_arch, "arch"}, {differs_toolchain, "toolchain"}, {differs_page, "page"}, {differs_deterministic, "deterministic"}}) {
         if (bits & bit) words += (words.empty() ? "" : ", ") + std::string(word);
     }
     return words;
@@ -77,8 +77,10 @@ std::string describe(const LookupResult& result, int64_t now) {
     char number[96];
     if (result.problem.empty()) {
         if (result.median_us <= 0) return line + ": nothing measured is near";
-        std::snprintf(number, sizeof number, ": nothing measured is near; the model says %.4g us", result.median_us);
-        return line + number;
+        std::snprintf(number, sizeof number, ": nothing measured is near; the model %s %.4g us", result.database.empty() ? "says" : "said", result.median_us);
+        line += number;
+        if (result.database.empty()) return line;
+        return line.append(", ").append(age(now - result.measured_at)).append(", from ").append(result.database);
     }
     line.append(": measured for ").append(result.problem).append(" on ").append(result.device);
     if (result.provenance != Provenance::exact) {

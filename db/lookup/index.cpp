@@ -35,7 +35,7 @@ uint64_t hash_of(const Problem& p) {
     const uint64_t small = static_cast<uint64_t>(p.operation) << 56 ^ static_cast<uint64_t>(p.dtype) << 48 ^
                            static_cast<uint64_t>(p.alignment) << 40 ^ static_cast<uint64_t>(p.head_dim) << 20 ^
                            static_cast<uint64_t>(p.head_dim_v) << 4 ^ uint64_t{p.softcap} << 3 ^ uint64_t{p.bias} << 2 ^
-                           uint64_t{p.alibi} << 1 ^ uint64_t{p.sink};
+                           uint64_t{p.alibi} << 1 ^ uint64_t{p.sink} ^ uint64_t{p.deterministic} << 36;
     // Two chains, so that the multiplications overlap.
     uint64_t left = mix(mix(2, small), static_cast<uint64_t>(p.batch)), right = mix(1, static_cast<uint64_t>(p.seq_q));
     left = mix(left, static_cast<uint64_t>(p.heads_q));
@@ -75,8 +75,8 @@ uint64_t Index::contents() const {
     for (const Config& config : configs_) {
         for (const ConfigField& field : config_fields()) sum = mix(sum, static_cast<uint64_t>(config.*field.member));
     }
-    for (const Entry& entry : entries_) {
-        sum = mix(sum, entry.hash ^ uint64_t{entry.device} << 32 ^ uint64_t{entry.layer} << 40 ^ entry.count ^ uint64_t{entry.old_toolchain} << 31);
+    for (const auto* list : {&entries_, &predictions_}) {
+        for (const Entry& entry : *list) sum = mix(sum, entry.hash ^ uint64_t{entry.device} << 32 ^ uint64_t{entry.layer} << 40 ^ entry.count ^ uint64_t{entry.old_toolchain} << 31);
     }
     for (const Candidate& candidate : candidates_) {
         sum = mix(mix(sum, std::bit_cast<uint64_t>(candidate.median_us)), uint64_t{candidate.config} ^ static_cast<uint64_t>(candidate.measured_at) << 24);
@@ -97,20 +97,29 @@ void Index::add_layer(const std::string& path, Rows rows) {
     const auto first_config = static_cast<uint32_t>(configs_.size());
     const auto first_candidate = static_cast<uint32_t>(candidates_.size());
     configs_.insert(configs_.end(), rows.configs.begin(), rows.configs.end());
-    for (Candidate& candidate : rows.candidates) candidate.config += first_config;
+    for (auto* list : {&rows.candidates, &rows.predicted}) {
+        for (Candidate& candidate : *list) candidate.config += first_config;
+    }
     if (candidates_.empty()) candidates_ = std::move(rows.candidates);
     else candidates_.insert(candidates_.end(), rows.candidates.begin(), rows.candidates.end());
+    const auto first_predicted = static_cast<uint32_t>(candidates_.size());
+    candidates_.insert(candidates_.end(), rows.predicted.begin(), rows.predicted.end());
+    const auto place = [&](Entry& entry, uint32_t first) {
+        entry.device = device_number[entry.device];
+        entry.layer = layer;
+        entry.first += first;
+    };
+    for (Entry& entry : rows.predictions) {
+        place(entry, first_predicted);
+        predictions_.push_back(entry);
+    }
     size_t kept = entries_.size();
     if (entries_.empty()) entries_ = std::move(rows.entries);
     else entries_.insert(entries_.end(), rows.entries.begin(), rows.entries.end());
     grow_slots(kept);
     for (size_t i = kept; i < entries_.size(); ++i) {
         Entry& entry = entries_[i];
-        entry.device = device_number[entry.device];
-        entry.layer = layer;
-        entry.first += first_candidate;
-        entry.hash = hash_of(entry.problem);
-        entry.kind = problem_kind(entry.problem);
+        place(entry, first_candidate);
         const size_t slot = slot_of(entry.problem, entry.device, entry.hash);
         if (slots_[slot].entry != 0) continue;  // an earlier layer has it
         slots_[slot] = {tag_of(entry.hash), static_cast<uint32_t>(kept + 1)};

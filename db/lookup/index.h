@@ -38,8 +38,10 @@ struct Entry {
 struct Rows {
     std::vector<DeviceClass> devices;
     std::vector<Config> configs;
-    std::vector<Entry> entries;
+    std::vector<Entry> entries;  // with hash and kind
     std::vector<Candidate> candidates;
+    std::vector<Entry> predictions;  // the same of what was predicted and not measured
+    std::vector<Candidate> predicted;
     int64_t unreadable = 0;  // rows whose problem or config this build does not know
 };
 
@@ -51,8 +53,10 @@ public:
     // Null if that problem was not measured on that device.
     const Entry* find(const Problem& problem, uint32_t device) const;
     const std::vector<Entry>& entries() const { return entries_; }
+    // What a model of some day predicted for problems on architectures, in order of precedence; nothing of it was measured.
+    const std::vector<Entry>& predictions() const { return predictions_; }
     const std::vector<DeviceClass>& devices() const { return devices_; }
-    const Candidate* candidates(const Entry& entry) const { return candidates_.data() + entry.first; }
+    const Candidate* candidates(const Entry& entry) const { return candidates_.data() + entry.first; }  // of either kind
     const std::string& layer_path(const Entry& entry) const { return layer_paths_[entry.layer]; }
     // Equal contents in equal order, equal number.
     uint64_t contents() const;
@@ -66,6 +70,7 @@ private:
     std::vector<DeviceClass> devices_;
     std::vector<Config> configs_;
     std::vector<Entry> entries_;
+    std::vector<Entry> predictions_;
     std::vector<Candidate> candidates_;
     // Open addressing, a power of two, at most half full.
     struct Slot {

@@ -124,7 +124,7 @@ std::shared_ptr<const Index> read_layers(std::vector<Layer>& layers) {
     auto index = std::make_shared<Index>();
     for (Layer& layer : layers) {
         layer.facts.note.clear();
-        layer.facts.rows = 0;
+        layer.facts.rows = layer.facts.predictions = 0;
         // Before reading: what is committed meanwhile is seen as a change later.
         if (!layer.builtin) layer.stamp = stamp_of(layer.facts.path);
         Result<Rows> rows = read_layer(layer);
@@ -132,6 +132,7 @@ std::shared_ptr<const Index> read_layers(std::vector<Layer>& layers) {
         layer.settled = is_settled(layer);
         if (!rows.ok()) continue;
         layer.facts.rows = static_cast<int64_t>(rows->entries.size());
+        layer.facts.predictions = static_cast<int64_t>(rows->predictions.size());
         if (rows->unreadable > 0) {
             layer.facts.note += (layer.facts.note.empty() ? "" : "; ") + std::to_string(rows->unreadable) + " measurements of problems or configs that this build does not know";
         }

@@ -47,6 +47,7 @@ unsigned differences(const Problem& a, const Problem& b) {
     if (a.seq_q != b.seq_q) bits |= differs_seq_q;
     if (a.seq_kv != b.seq_kv || a.shortest_kv != b.shortest_kv || a.length_seed != b.length_seed) bits |= differs_seq_kv;
     if (a.page_size != b.page_size) bits |= differs_page;
+    if (a.deterministic != b.deterministic) bits |= differs_deterministic;
     if (a.window_left != b.window_left || a.window_right != b.window_right) bits |= differs_window;
     return bits;
 }

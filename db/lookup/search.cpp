@@ -52,6 +52,7 @@ public:
                 if (take(near, provenance, answer)) return answer;
             }
         }
+        if (take_prediction(answer)) return answer;
         const Suggestion suggestion = hooks_.suggest ? hooks_.suggest(question_.problem, question_.device, question_.limits) : Suggestion{};
         answer.config = suggestion.config;
         answer.provenance = suggestion.provenance;
@@ -78,6 +79,17 @@ private:
         });
         found.resize(kept);
         return found;
+    }
+
+    // The shortest time that was predicted for this very problem on this architecture, whatever the device.
+    bool take_prediction(Answer& answer) const {
+        const uint64_t hash = hash_of(question_.problem);
+        for (const Entry& entry : index_.predictions()) {
+            const DeviceClass& device = index_.devices()[entry.device];
+            if (entry.hash != hash || entry.problem != question_.problem || device.backend != question_.device.backend || device.arch != question_.device.arch) continue;
+            if (take({&entry, 0}, Provenance::predicted, answer)) return true;
+        }
+        return false;
     }
 
     // True if the question is longer than an entry that is itself long and fills its device: then no distance is too great,
@@ -152,7 +164,7 @@ private:
             const Problem& p = entry.problem;
             const Problem& q = last.problem;
             if (entry.kind != last.kind || entry.device != last.device || p.batch != q.batch || p.heads_q != q.heads_q || p.heads_kv != q.heads_kv) continue;
-            if (p.window_left != q.window_left || p.window_right != q.window_right) continue;
+            if (p.window_left != q.window_left || p.window_right != q.window_right || p.deterministic != q.deterministic) continue;
             if (p.seq_kv > q.seq_kv && p.seq_q >= q.seq_q) return nullptr;
             const bool shorter = p.seq_kv * 3 <= q.seq_kv * 2 && p.seq_q <= q.seq_q;
             if (shorter && (!found || p.seq_kv > found->problem.seq_kv)) found = &entry;

@@ -50,7 +50,9 @@ LookupResult TuningDatabase::State::lookup(const Problem& problem, int device, c
     return first_lookup(hash, problem, device, limits);
 }
 
-LookupResult TuningDatabase::State::first_lookup(uint64_t hash, const Problem& problem, int device, const LookupLimits& limits) {
+LookupResult TuningDatabase::State::first_lookup(uint64_t hash, const Problem& asked, int device, const LookupLimits& limits) {
+    Problem problem = asked;
+    problem.deterministic = problem.deterministic || (limits.deterministic && problem.operation == Operation::backward);
     std::shared_ptr<const lookup::Index> index;
     const DeviceClass* on = nullptr;
     {
@@ -69,7 +71,7 @@ LookupResult TuningDatabase::State::first_lookup(uint64_t hash, const Problem& p
     }
     const LookupResult result = result_of(*index, answer);
     if (owned_.back()->index != index) return result;  // refreshed meanwhile: the next lookup will search anew
-    remember(hash, problem, device, limits, result);
+    remember(hash, asked, device, limits, result);
     if (result.provenance != Provenance::exact) note_miss(problem, device);
     return result;
 }
@@ -80,15 +82,16 @@ LookupResult TuningDatabase::State::result_of(const lookup::Index& index, const 
     result.provenance = answer.provenance;
     result.median_us = answer.predicted_us;
     if (!answer.entry) return result;
+    result.database = intern(index.layer_path(*answer.entry));
+    result.median_us = answer.candidate->median_us;
+    result.measured_at = answer.candidate->measured_at;
+    if (result.provenance == Provenance::predicted) return result;
     result.problem = intern(to_text(answer.entry->problem));
     result.device = intern(index.devices()[answer.entry->device].name);
-    result.database = intern(index.layer_path(*answer.entry));
     result.distance = answer.distance;
     result.differences = answer.differences;
-    result.median_us = answer.candidate->median_us;
     result.spread = static_cast<double>(answer.candidate->spread);
     result.error = static_cast<double>(answer.candidate->error);
-    result.measured_at = answer.candidate->measured_at;
     return result;
 }
 

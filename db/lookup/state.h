@@ -47,7 +47,7 @@ struct TuningDatabase::State {
     std::map<std::pair<std::string, int>, Miss> misses;  // by problem and device number
 
 private:
-    LookupResult first_lookup(uint64_t hash, const Problem& problem, int device, const LookupLimits& limits);
+    LookupResult first_lookup(uint64_t hash, const Problem& asked, int device, const LookupLimits& limits);
     // The rest want `mutex` held.
     LookupResult result_of(const lookup::Index& index, const lookup::Answer& answer);
     void remember(uint64_t hash, const Problem& problem, int device, const LookupLimits& limits, const LookupResult& result);

@@ -36,6 +36,7 @@ struct Problem {
     bool bias = false;
     bool alibi = false;
     bool sink = false;
+    bool deterministic = false;  // of a backward alone: gradients are bitwise repeatable, as the results of forward and decode always are
     // Decoding alone.
     int64_t page_size = 0;     // keys of a page, a power of two from 16 on; 0: keys and values do not lie in pages
     int64_t shortest_kv = -1;  // sequences have from so many keys to seq_kv, as kv_lengths() says; -1: all have seq_kv
@@ -52,7 +53,7 @@ Status validate(const Problem& problem);
 // The compact text used everywhere (options, database key, benchmark rows), parts in a fixed order, defaults left out:
 //   forward:b4,hq32,hkv8,sq4096,skv4096,d128,bf16,causal
 //   decode:b64,hq32,hkv8,sq1,skv=loguniform(128,32768),d128,bf16,page64,seed7
-// Parts: b hq hkv sq skv d dv, a dtype, causal | window<left>:<right>, topleft, softcap, bias, alibi, sink; decode also has page,
+// Parts: b hq hkv sq skv d dv, a dtype, causal | window<left>:<right>, topleft, softcap, bias, alibi, sink, deterministic; decode also has page,
 // skv=loguniform(shortest,longest) and its seed.
 // Defaults: b1, hq1, hkv = hq, sq1, skv = sq, d64, dv = d, bf16, no mask, bottom right, no pages, seed0.
 std::string to_text(const Problem& problem);

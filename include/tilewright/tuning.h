@@ -19,7 +19,7 @@ enum class Provenance : int {
     exact = 1,      // this problem, measured on this device class
     nearest = 2,    // another size of the same kind of problem, measured on this device class
     family = 3,     // measured on another device of the same arch, or else of the same family
-    predicted = 4,  // chosen by the model; nothing measured was near
+    predicted = 4,  // chosen by the model, now or by `tune --predict`; nothing measured was near
     heuristic = 5,  // a safe default
 };
 const char* name(Provenance provenance);
@@ -37,7 +37,7 @@ struct DeviceClass {
 
 // What the caller asks of a config beyond being fast.
 struct LookupLimits {
-    bool deterministic = false;                                  // bitwise repeatable (matters for the backward)
+    bool deterministic = false;                                  // of a backward: the same as the problem's
     int64_t max_workspace_bytes = -1;                            // -1: any
     double max_error = std::numeric_limits<double>::infinity();  // measured ||x - reference|| / ||reference||
     bool operator==(const LookupLimits&) const = default;
@@ -71,21 +71,22 @@ enum Difference : unsigned {
     differs_device = 32,     // another device of the same arch
     differs_arch = 64,       // another arch of the same family
     differs_toolchain = 128,  // measured with another kernel source or compiler than the newest in its database
-    differs_page = 256        // pages of another size, or none
+    differs_page = 256,        // pages of another size, or none
+    differs_deterministic = 512  // repeatable or not
 };
 
 struct LookupResult {
     Config config;
     Provenance provenance = Provenance::heuristic;
-    std::string_view problem;   // the one that was measured; empty unless measured. Valid while the TuningDatabase lives
+    std::string_view problem;   // the one that was measured; empty unless measured. Valid while the TuningDatabase lives, and followed by a 0
     std::string_view device;    // the one it was measured on; same
-    std::string_view database;  // the file it came from; same
+    std::string_view database;  // the file it came from, a stored prediction too; same
     double distance = 0;        // 0 for exact; about the number of doublings between the two problems
     unsigned differences = 0;   // Difference bits
     double median_us = 0;       // of the measured problem; predicted time if predicted; 0: unknown
     double spread = 0;          // (p80 - p20) / median of that measurement
     double error = -1;          // its error against the reference; -1: unknown
-    int64_t measured_at = 0;    // seconds since 1970 UTC; 0: not measured
+    int64_t measured_at = 0;    // or predicted and stored; seconds since 1970 UTC; 0: neither
 };
 
 // One line for people: "nearest: tuned for forward:..., distance 0.10 (seq_q, seq_kv), 812 us +- 1 %, 3 days ago".
@@ -113,6 +114,7 @@ struct DatabaseLayer {
     Status status;     // why it is not used; ok if it is
     std::string note;  // what is worth knowing although it is used, e.g. that nothing can be written; else empty
     int64_t rows = 0;  // winners that lookups can find
+    int64_t predictions = 0;  // problems that something was predicted for, as a stopgap
 };
 
 // Immutable tables in memory over the layers. lookup() is safe from any number of threads at any time, also during a refresh.

@@ -9,6 +9,7 @@ namespace {
 TEST(ProblemText, RoundTripsEveryPart) {
     for (const char* text : {"forward:b4,hq32,hkv8,sq4096,skv4096,d128,bf16,causal", "forward:b1,hq1,hkv1,sq5,skv2,d40,dv72,fp16,window3:0,topleft",
                              "decode:b64,hq32,hkv8,sq1,skv4096,d128,bf16", "backward:b1,hq2,hkv2,sq7,skv7,d64,fp32,softcap,bias,alibi,sink",
+                             "backward:b1,hq2,hkv2,sq7,skv7,d64,bf16,causal,sink,deterministic",
                              "forward:b0,hq1,hkv1,sq0,skv0,d256,bf16,window-1:5", "decode:b64,hq32,hkv8,sq1,skv4096,d128,bf16,page64",
                              "decode:b32,hq32,hkv8,sq1,skv=loguniform(128,32768),d128,bf16,page16,seed7", "decode:b2,hq4,hkv1,sq4,skv=loguniform(1,1),d64,fp32,causal"}) {
         Result<Problem> problem = parse_problem(text);
@@ -42,6 +43,7 @@ TEST(ProblemText, NamesWhatIsWrong) {
     EXPECT_NE(message("decode:skv=loguniform(6,9").find("malformed part 'skv=loguniform(6,9'"), std::string::npos);
     EXPECT_NE(message("decode:skv=normal(6").find("malformed part 'skv=normal(6'"), std::string::npos);
     EXPECT_NE(message("decode:skv5,skv=loguniform(1,5)").find("repeats 'skv'"), std::string::npos);
+    EXPECT_NE(message("forward:deterministic").find("deterministic is for backward problems; forward always is"), std::string::npos);
     EXPECT_NE(message("decode:skv5,seed3").find("length_seed is 3"), std::string::npos);
 }
 

@@ -92,6 +92,7 @@ TEST_F(IndexTest, every_field_of_a_problem_tells_it_from_another) {
         "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:7", "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,topleft",
         "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,sink", "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,bias",
         "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,alibi", "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,softcap"};
+    EXPECT_NE(lookup::hash_of(problem("backward:sq100")), lookup::hash_of(problem("backward:sq100,deterministic")));
     std::map<uint64_t, std::string> seen = {{lookup::hash_of(base), "base"}};
     for (const std::string& other : others) {
         const auto [at, added] = seen.emplace(lookup::hash_of(problem(other)), other);

@@ -1,38 +1,13 @@
 // What lookups answer: exact, nearest, family, fallback; layers; limits; stale rows; misses.
 #include <gmock/gmock.h>
 
-#include "db/fixtures.h"
-#include "tilewright/tuning.h"
+#include "db/lookup_fixture.h"
 
 namespace tilewright {
 namespace {
 
 using namespace testing;  // NOLINT: the fixtures are tilewright::testing
 using ::testing::HasSubstr;
-
-class LookupTest : public StoreTest {
-protected:
-    // A database of t.db alone.
-    DatabaseOptions options() const {
-        DatabaseOptions made;
-        made.user_path = path();
-        made.use_system = false;
-        made.use_defaults = false;
-        return made;
-    }
-
-    LookupResult ask(const std::string& text, const DeviceClass& on = device()) { return ask(options(), text, on); }
-
-    static LookupResult ask(DatabaseOptions with, const std::string& text, const DeviceClass& on = device(), const LookupLimits& limits = {}) {
-        with.log_misses = false;
-        TuningDatabase database = TuningDatabase::open(std::move(with));
-        LookupResult result = database.lookup(problem(text), database.device(on), limits);
-        result.problem = result.device = result.database = {};  // they end with the database
-        return result;
-    }
-
-    static Suggestion suggest_32(const Problem&, const DeviceClass&, const LookupLimits&) { return {config(32), Provenance::predicted, 77}; }
-};
 
 TEST_F(LookupTest, a_measured_problem_is_exact_and_says_where_from) {
     Store store = open();
@@ -183,41 +158,6 @@ TEST_F(LookupTest, a_config_that_suits_its_own_problem_only_is_not_stale) {
     };
     TuningDatabase database = TuningDatabase::open(with);
     EXPECT_EQ(database.lookup(problem("forward:b1,hq8,hkv2,sq1100,d64,fp32,causal"), database.device(device())).provenance, Provenance::heuristic);
-    EXPECT_EQ(database.stale_count(), 0);
-}
-
-TEST_F(LookupTest, a_limit_on_the_error_takes_the_fastest_config_within_it) {
-    Store store = open();
-    Measurement fast = timed(100, 256), accurate = timed(200, 128), unknown = timed(50, 64);
-    fast.error = 1e-3;
-    accurate.error = 1e-5;
-    unknown.error = -1;
-    for (const Measurement& m : {fast, accurate, unknown}) add(store, m);
-    LookupLimits limits;
-    EXPECT_EQ(ask(options(), to_text(causal_1024()), device(), limits).config.block_q, 64);
-    limits.max_error = 1e-2;
-    EXPECT_EQ(ask(options(), to_text(causal_1024()), device(), limits).config.block_q, 256);
-    limits.max_error = 1e-4;
-    EXPECT_EQ(ask(options(), to_text(causal_1024()), device(), limits).config.block_q, 128);
-    limits.max_error = 1e-6;
-    EXPECT_EQ(ask(options(), to_text(causal_1024()), device(), limits).provenance, Provenance::heuristic);
-}
-
-TEST_F(LookupTest, limits_reach_the_hooks_and_are_part_of_the_question) {
-    Store store = open();
-    add(store, timed(100, 256));
-    add(store, timed(200, 128));
-    DatabaseOptions with = options();
-    with.hooks.check = [](const Problem&, const DeviceClass&, const Config& config, const LookupLimits& limits) {
-        return limits.deterministic && config.block_q == 256 ? invalid_argument("not repeatable") : Status();
-    };
-    TuningDatabase database = TuningDatabase::open(with);
-    const int on = database.device(device());
-    LookupLimits deterministic;
-    deterministic.deterministic = true;
-    EXPECT_EQ(database.lookup(causal_1024(), on).config.block_q, 256);
-    EXPECT_EQ(database.lookup(causal_1024(), on, deterministic).config.block_q, 128);
-    EXPECT_EQ(database.lookup(causal_1024(), on).config.block_q, 256);
     EXPECT_EQ(database.stale_count(), 0);
 }
 

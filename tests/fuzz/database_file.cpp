@@ -29,6 +29,7 @@ struct Files {
                 row.measurement.config.block_q = 16 << i % 3;
                 row.measurement.median_us = row.measurement.p20_us = row.measurement.p80_us = 10 + i;
                 row.measurement.measured_at = 1000 + i;
+                if (i >= 9) row.measurement.outcome = Outcome::predicted;
                 FUZZ_REQUIRE(store->add_all({row}).ok());
             }
             FUZZ_REQUIRE(store->add_misses({{"forward:sq9", {"cpu", "cpu", "", "a device", 2}, 1, 5}}).ok());

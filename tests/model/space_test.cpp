@@ -117,6 +117,21 @@ TEST(Space, HoldsTheTilesThatAreKnownToWinOnHopperAndNotThoseKnownToSpill) {
     EXPECT_FALSE(check_hopper("forward:hq8,sq4096,d256,bf16", 192, 128, 0).ok());   // 98304 + 4 * 65536 bytes
 }
 
+TEST(Space, RepeatableBackwardsNeverAddInAnyOrder) {
+    for (const Arch& arch : all_archs()) {
+        Problem any = problem("backward:hq8,sq1024,d128,bf16,causal"), repeatable = any;
+        repeatable.deterministic = true;
+        EXPECT_NE(default_config(repeatable, arch).dq, 1) << arch.name;
+        for (const Config& config : enumerate(search_space(repeatable, arch))) ASSERT_NE(config.dq, 1) << arch.name << ": " << to_json(config);
+        Config adding = default_config(any, arch);
+        adding.dq = 1;
+        Status status = check(search_space(repeatable, arch), adding);
+        ASSERT_FALSE(status.ok()) << arch.name;
+        EXPECT_NE(status.message().find("dq is 1"), std::string::npos) << status.message();
+    }
+    EXPECT_EQ(default_config(problem("backward:hq8,sq1024,d128,bf16,causal"), *find_arch("sm_90a")).dq, 1) << "the fastest may";
+}
+
 TEST(Space, LargerTilesThanTheProblemAreNotCandidates) {
     for (const Arch& arch : all_archs()) {
         Space space = search_space(problem("forward:hq32,hkv8,sq1,skv100,d128,bf16"), arch);
