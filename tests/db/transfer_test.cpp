@@ -223,5 +223,33 @@ TEST_F(TransferTest, aotritons_tables_become_seeds_without_times) {
     EXPECT_THAT(import_aotriton(path(), store, {}).status().message(), HasSubstr("none of AOTriton's tables"));
 }
 
+TEST_F(TransferTest, aotritons_shards_and_earlier_tables_are_read_too) {
+    // A file of one kernel and arch: no id, and the columns of today's exports.
+    change(path("shard.db"), R"(CREATE TABLE FLASH$bwd_kernel_fuse (gpu TEXT, inputs$Q_dtype TEXT, inputs$max_seqlen_q INTEGER, inputs$max_seqlen_k INTEGER,
+        inputs$CAUSAL_TYPE INTEGER, inputs$BLOCK_DMODEL INTEGER, inputs$ENABLE_DROPOUT INTEGER, inputs$PADDED_HEAD INTEGER, inputs$BIAS_TYPE INTEGER,
+        inputs$USE_ALIBI INTEGER, inputs$INT8 INTEGER, inputs$INT8_KV INTEGER, inputs$USE_P_SCALE INTEGER, tuned_kernel$BLOCK_M INTEGER,
+        tuned_kernel$BLOCK_N INTEGER, compiler_options$waves_per_eu INTEGER, compiler_options$num_warps INTEGER, compiler_options$num_stages INTEGER);
+        INSERT INTO FLASH$bwd_kernel_fuse VALUES('gfx950_mod0', 'torch.bfloat16', 256, 512, 3, 48, 0, 1, 0, 1, 0, 0, 0, 64, 16, 2, 4, 1);
+        INSERT INTO FLASH$bwd_kernel_fuse VALUES('gfx950_mod0', 'torch.bfloat16', 256, 512, 3, 48, 0, 1, 0, 0, 0, 1, 0, 64, 16, 2, 4, 1))");
+    // Before GPUs had models and masks types.
+    change(path("early.db"), R"(CREATE TABLE FLASH$attn_fwd (id INTEGER PRIMARY KEY, arch TEXT, inputs$Q_dtype TEXT, inputs$Max_seqlen_q INTEGER,
+        inputs$Max_seqlen_k INTEGER, inputs$CAUSAL INTEGER, inputs$BLOCK_DMODEL INTEGER, tuned_kernel$BLOCK_M INTEGER, tuned_kernel$BLOCK_N INTEGER,
+        tuned_kernel$waves_per_eu INTEGER, compiler_options$num_warps INTEGER, compiler_options$num_stages INTEGER);
+        INSERT INTO FLASH$attn_fwd VALUES(1, 'gfx90a', 'torch.float16', 64, 64, 1, 32, 32, 16, 3, 2, 1))");
+    change(path("lacking.db"), "CREATE TABLE FLASH$attn_fwd (gpu TEXT, inputs$Q_dtype TEXT)");
+    Store store = open();
+    const Result<ImportReport> shard = import_aotriton(path("shard.db"), store, {}), early = import_aotriton(path("early.db"), store, {});
+    ASSERT_TRUE(shard.ok() && early.ok()) << shard.status().message() << early.status().message();
+    EXPECT_THAT(shard->refused, ElementsAre(HasSubstr("1 rows with dropout")));
+    EXPECT_THAT(early->refused, IsEmpty());
+    const std::vector<MeasurementRow> rows = rows_of(store);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(to_text(rows[0].problem), "backward:b1,hq1,hkv1,sq256,skv512,d48,bf16,causal,alibi");
+    EXPECT_EQ(rows[0].device.arch, "gfx950");
+    EXPECT_EQ(to_text(rows[1].problem), "forward:b1,hq1,hkv1,sq64,skv64,d32,fp16,causal,topleft");
+    EXPECT_EQ(std::pair(rows[1].device.arch, rows[1].measurement.config.blocks), std::pair(std::string("gfx90a"), 3));
+    EXPECT_THAT(import_aotriton(path("lacking.db"), store, {}).status().message(), HasSubstr("FLASH$attn_fwd has no column inputs$Max_seqlen_q"));
+}
+
 }  // namespace
 }  // namespace tilewright
