@@ -20,6 +20,12 @@ double share_of_peak(const ComparedWinner& winner, const Problem& problem, const
     return rate > 0 ? winner.tflops / (rate * device.units / arch->units) : 0;
 }
 
+void fill_in_shares(Comparison& comparison) {
+    for (ComparedProblem& compared : comparison.problems)
+        for (size_t i = 0; i < compared.winners.size(); ++i)
+            if (auto& winner = compared.winners[i]; winner) winner->share_of_peak = share_of_peak(*winner, compared.problem, comparison.devices[i]);
+}
+
 Json to_json(const Comparison& comparison) {
     Json devices = Json::array(), problems = Json::array(), matrix = Json::array();
     for (const DeviceClass& device : comparison.devices) {
@@ -27,10 +33,9 @@ Json to_json(const Comparison& comparison) {
     }
     for (const ComparedProblem& compared : comparison.problems) {
         Json winners = Json::array();
-        for (size_t i = 0; i < compared.winners.size(); ++i) {
-            if (const auto& winner = compared.winners[i]; !winner) winners.push_back(nullptr);
-            else winners.push_back({{"median_us", winner->median_us}, {"tflops", winner->tflops},
-                                    {"share_of_peak", share_of_peak(*winner, compared.problem, comparison.devices[i])},
+        for (const auto& winner : compared.winners) {
+            if (!winner) winners.push_back(nullptr);
+            else winners.push_back({{"median_us", winner->median_us}, {"tflops", winner->tflops}, {"share_of_peak", winner->share_of_peak},
                                     {"config", Json::parse(tilewright::to_json(winner->config))}});
         }
         problems.push_back({{"problem", to_text(compared.problem)}, {"winners", winners}});
@@ -54,9 +59,8 @@ void print_table(const Comparison& comparison) {
         for (size_t i = 0; i < compared.winners.size(); ++i) {
             const auto& winner = compared.winners[i];
             if (!winner) continue;
-            const double share = share_of_peak(*winner, compared.problem, comparison.devices[i]);
             char percent[16] = "-";
-            if (share > 0) std::snprintf(percent, sizeof percent, "%.0f %%", 100 * share);
+            if (winner->share_of_peak > 0) std::snprintf(percent, sizeof percent, "%.0f %%", 100 * winner->share_of_peak);
             std::printf("%-60s %4zu %12.1f %10.3f %8s %6d x %3d\n", text.c_str(), i, winner->median_us, winner->tflops, percent, winner->config.block_q, winner->config.block_kv);
             text.clear();
         }
@@ -84,8 +88,9 @@ int compare_command(const Arguments& arguments) {
     line.example("tilewright compare mi300x.db h200.db --html devices.html");
     if (auto exit = line.parse(arguments)) return *exit;
     if (files.empty()) return fail("compare", "at least one tuning database is needed");
-    const Result<Comparison> comparison = compare_databases(files);
+    Result<Comparison> comparison = compare_databases(files);
     if (!comparison.ok()) return fail("compare", comparison.status());
+    fill_in_shares(*comparison);
     if (!html.empty()) {
         const Status written = write_file(html, to_html(*comparison));
         return written.ok() ? exit_success : fail("compare", written);

@@ -134,7 +134,7 @@ std::string to_html(const Comparison& comparison) {
         for (const auto& winner : compared.winners) {
             if (!winner) page += "<td></td>";
             else page += (winner->median_us == least ? "<td class=\"b\">" : "<td>") + cell("%.1f us<br>", winner->median_us) + cell("%.2f TFLOP/s<br>", winner->tflops) +
-                         std::to_string(winner->config.block_q) + " x " + std::to_string(winner->config.block_kv) + "</td>";
+                         (winner->share_of_peak > 0 ? cell("%.0f %% of peak<br>", 100 * winner->share_of_peak) : "") + std::to_string(winner->config.block_q) + " x " + std::to_string(winner->config.block_kv) + "</td>";
         }
         page += "</tr>\n";
     }

@@ -12,7 +12,8 @@ namespace tilewright {
 struct ComparedWinner {
     Config config;
     double median_us = 0;
-    double tflops = 0;  // useful_flops over the median
+    double tflops = 0;         // useful_flops over the median
+    double share_of_peak = 0;  // of the device's matrix rate, for the caller to fill in who knows it; 0: unknown
 };
 
 struct ComparedProblem {

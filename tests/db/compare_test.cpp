@@ -27,7 +27,7 @@ TEST_F(CompareTest, winners_rates_and_portability_follow_from_the_measurements) 
         add(b, timed(20, 32), problem("forward:sq8"), toolchain(), device("B <fast>"));
         add(b, timed(5, 32), problem("forward:sq9"), toolchain(), device("B <fast>"));
     }
-    const Result<Comparison> made = compare_databases({path("a.db"), path("b.db")});
+    Result<Comparison> made = compare_databases({path("a.db"), path("b.db")});
     ASSERT_TRUE(made.ok()) << made.status().message();
     ASSERT_EQ(made->devices.size(), 2u);
     ASSERT_EQ(made->problems.size(), 3u);
@@ -44,7 +44,9 @@ TEST_F(CompareTest, winners_rates_and_portability_follow_from_the_measurements) 
     EXPECT_NEAR(matrix[0][1].fraction, std::sqrt(0.75 * 0.001), 1e-9) << "300 / 400, and one that does not run";
     EXPECT_EQ(matrix[1][0].problems, 1);
     EXPECT_NEAR(matrix[1][0].fraction, 0.5, 1e-12);
+    made->problems[2].winners[0]->share_of_peak = 0.42;
     const std::string page = to_html(*made);
+    EXPECT_THAT(page, HasSubstr("TFLOP/s<br>42 % of peak<br>64 x 64"));
     EXPECT_THAT(page, HasSubstr("B &lt;fast&gt;"));
     EXPECT_THAT(page, HasSubstr("128 x 64"));
 }
