@@ -3,60 +3,17 @@
 #include <cstddef>
 #include <cstring>
 
+#include "runtime/c_api.h"
 #include "tilewright/attention.h"
-#include "tilewright/tilewright.h"
 
 using namespace tilewright;
+using namespace tilewright::c_api;
 
 struct tilewright_context {
     Attention attention;
 };
 
 namespace {
-
-thread_local std::string last_error;
-
-tilewright_status report(const Status& status) {
-    last_error = status.message();
-    static_assert(static_cast<int>(StatusCode::internal) == TILEWRIGHT_INTERNAL && static_cast<int>(StatusCode::compile) == TILEWRIGHT_COMPILE);
-    return static_cast<tilewright_status>(status.code());
-}
-
-Status is_null(const char* what) { return invalid_argument(std::string(what) + " is null"); }
-
-// Sizes that this version knows. Smaller: fields that an older caller did not have are missing and cannot be guessed.
-template <class Struct>
-Status check_struct(const char* what, const Struct* given, size_t least = sizeof(Struct)) {
-    if (!given) return is_null(what);
-    if (given->struct_size < least)
-        return invalid_argument(std::string(what) + ".struct_size is " + std::to_string(given->struct_size) + "; this library needs at least " + std::to_string(least));
-    return {};
-}
-
-// Callers of the first version end before `operation`.
-constexpr size_t first_problem_size = offsetof(tilewright_problem, operation);
-
-Result<Problem> problem_of(const tilewright_problem* caller) {
-    TILEWRIGHT_RETURN_IF_ERROR(check_struct("problem", caller, first_problem_size));
-    tilewright_problem complete = TILEWRIGHT_INIT_PROBLEM, *given = &complete;
-    std::memcpy(given, caller, std::min<size_t>(caller->struct_size, sizeof complete));
-    Problem p;
-    if (given->operation < TILEWRIGHT_FORWARD || given->operation > TILEWRIGHT_DECODE)
-        return invalid_argument("operation is " + std::to_string(given->operation) + "; it must be from 1 to 3");
-    p.operation = static_cast<Operation>(given->operation);
-    p.page_size = given->page_size, p.shortest_kv = given->shortest_kv, p.length_seed = given->length_seed;
-    if (given->dtype < TILEWRIGHT_FP32 || given->dtype > TILEWRIGHT_BF16)
-        return invalid_argument("dtype is " + std::to_string(given->dtype) + "; it must be from 1 to 3");
-    if (given->alignment < TILEWRIGHT_BOTTOM_RIGHT || given->alignment > TILEWRIGHT_TOP_LEFT)
-        return invalid_argument("alignment is " + std::to_string(given->alignment) + "; it must be 1 or 2");
-    p.batch = given->batch, p.heads_q = given->heads_q, p.heads_kv = given->heads_kv, p.seq_q = given->seq_q, p.seq_kv = given->seq_kv;
-    p.head_dim = given->head_dim, p.head_dim_v = given->head_dim_v;
-    p.dtype = static_cast<DType>(given->dtype), p.alignment = static_cast<Alignment>(given->alignment);
-    p.window_left = given->window_left, p.window_right = given->window_right;
-    p.softcap = given->softcap != 0, p.bias = given->bias != 0, p.alibi = given->alibi != 0, p.sink = given->sink != 0;
-    TILEWRIGHT_RETURN_IF_ERROR(validate(p));
-    return p;
-}
 
 InputTensor input_of(const tilewright_tensor& t) { return {t.data, t.batch_stride, t.head_stride, t.row_stride, t.column_stride}; }
 OutputTensor output_of(const tilewright_tensor& t) { return {const_cast<void*>(t.data), t.batch_stride, t.head_stride, t.row_stride, t.column_stride}; }
@@ -138,23 +95,13 @@ Status workspace_bytes(tilewright_context* context, const tilewright_problem* gi
 
 Status lookup(tilewright_context* context, const tilewright_problem* given, tilewright_config* config) {
     if (!context) return is_null("context");
-    TILEWRIGHT_RETURN_IF_ERROR(check_struct("config", config));
     TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
-    LookupResult found = context->attention.lookup(problem);
-    config->provenance = static_cast<int32_t>(found.provenance);
-    config->block_q = found.config.block_q, config->block_kv = found.config.block_kv, config->stages = found.config.stages,
-    config->workers = found.config.workers;
-    config->median_us = found.median_us, config->distance = found.distance;
-    std::string json = to_json(found.config);
-    if (json.size() >= sizeof config->json) return {StatusCode::internal, "the config's JSON has " + std::to_string(json.size()) + " bytes"};
-    std::memcpy(config->json, json.c_str(), json.size() + 1);
-    return {};
+    return fill(context->attention.lookup(problem), config);
 }
 
 }  // namespace
 
 const char* tilewright_version(void) { return TILEWRIGHT_VERSION; }
-const char* tilewright_last_error(void) { return last_error.c_str(); }
 
 tilewright_status tilewright_open(const tilewright_options* given, tilewright_context** context) {
     if (!context) return report(is_null("context"));
@@ -184,7 +131,7 @@ tilewright_status tilewright_parse_problem(const char* text, tilewright_problem*
     if (size < sizeof *problem && p.operation != Operation::forward)
         return report({StatusCode::unsupported, "problem.struct_size is " + std::to_string(problem->struct_size) + ", which has no place for the operation of " + to_text(p)});
     tilewright_problem complete = {size,          p.batch,       p.heads_q, p.heads_kv, p.seq_q,  p.seq_kv, p.head_dim, p.head_dim_v, static_cast<int32_t>(p.dtype), static_cast<int32_t>(p.alignment),
-                                   p.window_left, p.window_right, p.softcap, p.bias,     p.alibi, p.sink,   static_cast<int32_t>(p.operation), 0, p.page_size, p.shortest_kv, p.length_seed};
+                                   p.window_left, p.window_right, p.softcap, p.bias,     p.alibi, p.sink,   static_cast<int32_t>(p.operation), p.deterministic, p.page_size, p.shortest_kv, p.length_seed};
     std::memcpy(problem, &complete, size);
     return TILEWRIGHT_OK;
 }

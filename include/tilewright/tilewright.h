@@ -2,8 +2,10 @@
  *
  * Conventions. Every function that can fail returns a tilewright_status and leaves one sentence in tilewright_last_error(),
  * which belongs to the calling thread. Structures that cross the boundary begin with struct_size: set it with the
- * TILEWRIGHT_INIT_* macros, so that a newer library knows what an older caller left out: that has the macros' values. Sizes and strides are in elements,
- * strides of any value, 0 included; the last dimension has stride 1. The exact mathematics is in docs/numerics.md.
+ * TILEWRIGHT_INIT_* macros, so that a newer library knows what an older caller left out: that has the macros' values (tilewright_tensor is a
+ * part of others and never changes). Sizes and strides are in elements, strides of any value, 0 included; the last dimension has stride 1.
+ * Threads: every function may be called from any number of threads at once, on one context too, except that nothing may run on what
+ * is being closed, and that calls at the same time want workspaces of their own. The exact mathematics is in docs/numerics.md.
  */
 #ifndef TILEWRIGHT_TILEWRIGHT_H
 #define TILEWRIGHT_TILEWRIGHT_H
@@ -58,7 +60,7 @@ typedef struct tilewright_problem {
     int64_t window_left, window_right; /* aligned query i sees keys i - left .. i + right; -1: unbounded; causal: -1, 0 */
     int32_t softcap, bias, alibi, sink; /* 1: the problem has one */
     int32_t operation;                  /* tilewright_operation; forward where an older caller's struct_size ends before it */
-    int32_t reserved;                   /* 0 */
+    int32_t deterministic;              /* of a backward: 1: gradients are bitwise repeatable; else 0, for forward and decode always are */
     /* Decoding: hints for the choice of a config. Keys of a page, 0: none; sequences have from shortest_kv keys (-1: all have seq_kv) to seq_kv. */
     int64_t page_size, shortest_kv, length_seed;
 } tilewright_problem;
@@ -103,7 +105,7 @@ typedef struct tilewright_backward_tensors {
     float* sink_gradient;                      /* [heads_q], if the problem has sinks */
     void* workspace;                           /* device memory, 16-byte aligned; not shared by concurrent calls */
     int64_t workspace_bytes;                   /* at least tilewright_backward_workspace_bytes() */
-    int32_t deterministic;                     /* 1: gradients are bitwise repeatable */
+    int32_t deterministic;                     /* 1: gradients are bitwise repeatable, as with the problem's */
     int32_t reserved;                          /* 0 */
 } tilewright_backward_tensors;
 
@@ -157,7 +159,48 @@ typedef struct tilewright_config {
     double median_us;   /* measured or predicted time of the problem that it was found for; 0: unknown */
     double distance;    /* 0 for exact; about the number of doublings between that problem and this one */
     char json[512];     /* the whole config, canonical JSON */
+    /* Of the measurement, or of the prediction that was stored; an older caller's struct_size ends before. */
+    double spread;        /* (p80 - p20) / median */
+    double error;         /* against the reference; -1: unknown */
+    int64_t measured_at;  /* seconds since 1970 UTC; 0: never */
+    uint32_t differences; /* in what that problem and device differ from what was asked: bits, tilewright_difference */
+    int32_t reserved;
+    const char* problem;  /* that was measured; null: none. These three are valid while the context or database lives */
+    const char* device;   /* that it was measured on; null: none */
+    const char* database; /* the file that the config is from; null: none */
 } tilewright_config;
+
+typedef enum tilewright_difference {
+    TILEWRIGHT_DIFFERS_BATCH = 1,
+    TILEWRIGHT_DIFFERS_HEADS = 2,
+    TILEWRIGHT_DIFFERS_SEQ_Q = 4,
+    TILEWRIGHT_DIFFERS_SEQ_KV = 8,
+    TILEWRIGHT_DIFFERS_WINDOW = 16,
+    TILEWRIGHT_DIFFERS_DEVICE = 32,
+    TILEWRIGHT_DIFFERS_ARCH = 64,
+    TILEWRIGHT_DIFFERS_TOOLCHAIN = 128,
+    TILEWRIGHT_DIFFERS_PAGE = 256,
+    TILEWRIGHT_DIFFERS_DETERMINISTIC = 512
+} tilewright_difference;
+
+/* The databases alone. */
+typedef struct tilewright_database_options {
+    uint64_t struct_size;
+    const char* arch;     /* "gfx942", "sm_90a", "cpu": configs are checked against its limits and today's kernels */
+    const char* device;   /* as its vendor calls it, for which measurements are exact; null: those of any device are of its family */
+    const char* database; /* the user's tuning database; null: the usual place */
+    int32_t units;        /* of that device: multiprocessors, compute units, threads; 0: as many as the arch usually has */
+    int32_t reserved;
+} tilewright_database_options;
+
+/* What a caller asks of a config beyond being fast. */
+typedef struct tilewright_limits {
+    uint64_t struct_size;
+    int64_t max_workspace_bytes; /* -1: any */
+    double max_error;            /* measured, against the reference; negative: any */
+    int32_t deterministic;       /* of a backward: 1: as the problem's */
+    int32_t reserved;
+} tilewright_limits;
 
 #define TILEWRIGHT_INIT_PROBLEM {sizeof(tilewright_problem), 1, 1, 1, 1, 1, 64, 64, TILEWRIGHT_BF16, TILEWRIGHT_BOTTOM_RIGHT, -1, -1, 0, 0, 0, 0, TILEWRIGHT_FORWARD, 0, 0, -1, 0}
 #define TILEWRIGHT_INIT_FORWARD_TENSORS {sizeof(tilewright_forward_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0}
@@ -166,10 +209,14 @@ typedef struct tilewright_config {
 #define TILEWRIGHT_INIT_DECODE_TENSORS {sizeof(tilewright_decode_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_APPEND_TENSORS {sizeof(tilewright_append_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 1, 0, 0, 0, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_OPTIONS {sizeof(tilewright_options), 0, 0, 0}
-#define TILEWRIGHT_INIT_CONFIG {sizeof(tilewright_config), 0, 0, 0, 0, 0, 0, 0, {0}}
+#define TILEWRIGHT_INIT_CONFIG {sizeof(tilewright_config), 0, 0, 0, 0, 0, 0, 0, {0}, 0, -1, 0, 0, 0, 0, 0, 0}
+#define TILEWRIGHT_INIT_DATABASE_OPTIONS {sizeof(tilewright_database_options), 0, 0, 0, 0, 0}
+#define TILEWRIGHT_INIT_LIMITS {sizeof(tilewright_limits), -1, -1, 0, 0}
 
 /* A device with its databases and compiled kernels. Safe to use from several threads at once. */
 typedef struct tilewright_context tilewright_context;
+/* Tuning databases for one architecture, which need not be here. Safe to use from several threads at once. */
+typedef struct tilewright_database tilewright_database;
 
 /* "0.1.0" */
 TILEWRIGHT_API const char* tilewright_version(void);
@@ -205,6 +252,15 @@ TILEWRIGHT_API tilewright_status tilewright_decode_workspace_bytes(tilewright_co
 /* The config that the call of the problem's operation takes. Nanoseconds when warm: no lock, no allocation but for the JSON text. */
 TILEWRIGHT_API tilewright_status tilewright_lookup(tilewright_context* context, const tilewright_problem* problem, tilewright_config* config);
 TILEWRIGHT_API tilewright_status tilewright_synchronize(tilewright_context* context);
+
+/* *database is null after an error: not_found: no such arch. Files that cannot be read are left out, and lookups answer from what is left.
+ * The caller closes it; no call may be running then. Null may be closed. */
+TILEWRIGHT_API tilewright_status tilewright_database_open(const tilewright_database_options* options, tilewright_database** database);
+TILEWRIGHT_API void tilewright_database_close(tilewright_database* database);
+/* As tilewright_lookup(); limits may be null. Always answers a valid problem: where no config is known that keeps the limits, with the one that comes nearest to them. */
+TILEWRIGHT_API tilewright_status tilewright_database_lookup(tilewright_database* database, const tilewright_problem* problem, const tilewright_limits* limits, tilewright_config* config);
+/* Loads what changed on disk, beside lookups; *changed (may be null) is 1 if anything had. */
+TILEWRIGHT_API tilewright_status tilewright_database_refresh(tilewright_database* database, int32_t* changed);
 
 #ifdef __cplusplus
 }

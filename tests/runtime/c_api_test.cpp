@@ -102,6 +102,44 @@ TEST_F(CApi, AnOlderCallersProblemIsAForwardAndIsNotWrittenBehindItsEnd) {
     EXPECT_THAT(tilewright_last_error(), HasSubstr("struct_size is 103; this library needs at least 104"));
 }
 
+TEST_F(CApi, ARepeatableBackwardIsAskedForInTheProblemOrInTheCall) {
+    tilewright_problem p = problem("backward:hq2,sq5,d16,fp32,deterministic");
+    EXPECT_EQ(p.deterministic, 1);
+    EXPECT_EQ(tilewright_prepare(context(), &p), TILEWRIGHT_OK) << tilewright_last_error();
+    EXPECT_EQ(call(p), TILEWRIGHT_OK) << tilewright_last_error();
+    tilewright_config config = TILEWRIGHT_INIT_CONFIG;
+    ASSERT_EQ(tilewright_lookup(context(), &p, &config), TILEWRIGHT_OK);
+    EXPECT_THAT(config.json, testing::Not(HasSubstr("\"dq\":1")));
+    p.operation = TILEWRIGHT_FORWARD;
+    EXPECT_EQ(tilewright_prepare(context(), &p), TILEWRIGHT_INVALID_ARGUMENT);
+    EXPECT_THAT(tilewright_last_error(), HasSubstr("deterministic is for backward problems"));
+}
+
+template <class Struct, class Call>
+void expect_size_wanted(Struct given, const char* what, Call call) {
+    given.struct_size = sizeof given - 1;
+    EXPECT_EQ(call(&given), TILEWRIGHT_INVALID_ARGUMENT) << what;
+    EXPECT_THAT(tilewright_last_error(), HasSubstr(std::string(what) + ".struct_size is " + std::to_string(sizeof given - 1) + "; this library needs at least"));
+    given.struct_size = sizeof given + 64;  // a newer caller's
+    (void)call(&given);
+    EXPECT_THAT(tilewright_last_error(), testing::Not(HasSubstr("struct_size"))) << what;
+}
+
+TEST_F(CApi, EveryStructureSaysItsSizeAndALargerOneIsTaken) {
+    tilewright_problem p = problem("forward:sq5,d16,fp32"), b = problem("backward:sq5,d16,fp32"), d = problem("decode:sq1,skv5,d16,fp32");
+    tilewright_context* opened = nullptr;
+    const tilewright_forward_tensors f = TILEWRIGHT_INIT_FORWARD_TENSORS;
+    expect_size_wanted(tilewright_forward_tensors(f), "tensors", [&](auto* t) { return tilewright_forward(context(), &p, t, nullptr); });
+    expect_size_wanted(tilewright_packed_sequences TILEWRIGHT_INIT_PACKED_SEQUENCES, "sequences", [&](auto* s) { return tilewright_forward_packed(context(), &p, &f, s, nullptr); });
+    expect_size_wanted(tilewright_backward_tensors TILEWRIGHT_INIT_BACKWARD_TENSORS, "tensors", [&](auto* t) { return tilewright_backward(context(), &b, t, nullptr); });
+    expect_size_wanted(tilewright_decode_tensors TILEWRIGHT_INIT_DECODE_TENSORS, "tensors", [&](auto* t) { return tilewright_decode(context(), &d, t, nullptr); });
+    expect_size_wanted(tilewright_append_tensors TILEWRIGHT_INIT_APPEND_TENSORS, "tensors", [&](auto* t) { return tilewright_append(context(), &d, t, nullptr); });
+    tilewright_options none = TILEWRIGHT_INIT_OPTIONS;
+    none.device = "none:0";
+    expect_size_wanted(none, "options", [&](auto* o) { return tilewright_open(o, &opened); });
+    EXPECT_EQ(opened, nullptr);
+}
+
 TEST_F(CApi, NamesWhatIsNullOrTooSmall) {
     tilewright_problem p = problem("backward:sq5,d16,fp32");
     tilewright_backward_tensors b = TILEWRIGHT_INIT_BACKWARD_TENSORS;
