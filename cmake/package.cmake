@@ -23,6 +23,8 @@ foreach(kind shared static)
   target_compile_features(tilewright_${kind} INTERFACE cxx_std_20)
 endforeach()
 
+# The file says where the tree is by where it lies itself: the tree may be moved, or installed elsewhere than it was configured for.
+file(RELATIVE_PATH TILEWRIGHT_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/tilewright.pc.in ${PROJECT_BINARY_DIR}/tilewright.pc @ONLY)
 configure_package_config_file(cmake/TilewrightConfig.cmake.in ${PROJECT_BINARY_DIR}/TilewrightConfig.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Tilewright)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/TilewrightConfigVersion.cmake COMPATIBILITY SameMinorVersion)
