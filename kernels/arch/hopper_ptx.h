@@ -1,9 +1,10 @@
-// NVIDIA sm_90a: barriers in shared memory, the copy engine, register reallocation; rings, and the split into producer and consumers.
+// PTX of sm_90a: barriers in shared memory, the copy engine, register reallocation, products by warpgroups. An instruction of wgmma has its size
+// in its name: the generated prelude has those (backends/nvidia/nvidia_text.cpp).
 #pragma once
-#include "nvidia.h"
+#include "ptx.h"
+#include "sm90_arguments.h"
 
-namespace tilewright::kernel {
-namespace ptx {
+namespace tilewright::kernel::ptx {
 
 TILEWRIGHT_DEVICE void barrier_init(unsigned barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -54,48 +55,75 @@ TILEWRIGHT_DEVICE void take_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 }
 
-}  // namespace ptx
-
-namespace hopper {
-
-// A position in a ring of `size` buffers; the parity tells one lap from the next.
-template <int size>
-struct Ring {
-    int stage = 0, parity = 0;
-    static TILEWRIGHT_DEVICE Ring at(unsigned n) { return {int(n % size), int(n / size & 1)}; }  // after n advances
-    TILEWRIGHT_DEVICE void advance() {
-        if (++stage == size) stage = 0, parity ^= 1;
-    }
-};
-
-// Of a warp that is done with a buffer.
-TILEWRIGHT_DEVICE void release(unsigned barrier) {
-    if (threadIdx.x % 32 == 0) ptx::barrier_arrive(barrier);
+TILEWRIGHT_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+TILEWRIGHT_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int pending>
+TILEWRIGHT_DEVICE void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
-// The first warpgroup produces; `workers` warpgroups consume, with the registers that it gives up.
-template <int workers, int blocks, int loading = sm90_registers_loading(workers), class Produce, class Consume>
-TILEWRIGHT_DEVICE void divide_work(Produce&& produce, Consume&& consume) {
-    constexpr bool moves = sm90_moves_registers(workers, blocks);
-    if (__shfl_sync(~0u, threadIdx.x / 128, 0) == 0) {
-        if constexpr (moves) ptx::give_registers<loading>();
-        produce();
-    } else {
-        if constexpr (moves) ptx::take_registers<sm90_register_limit(workers, blocks, loading)>();
-        consume();
-    }
+// The copies of hopper_ptx.h for what is read once: it need not stay in the cache.
+TILEWRIGHT_DEVICE void copy_panels_once(unsigned to, const TensorMap* map, unsigned barrier, int row, int head, int batch) {
+    asm volatile(
+        "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+        "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %3, %5, %6}], [%2], policy;\n}" ::"r"(to), "l"(map), "r"(barrier), "r"(0), "r"(row), "r"(head), "r"(batch)
+        : "memory");
+}
+TILEWRIGHT_DEVICE void copy_panel_once(unsigned to, const TensorMap* map, unsigned barrier, int column, int row, int head, int batch) {
+    asm volatile(
+        "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5, %6}], [%2], policy;\n}" ::"r"(to), "l"(map), "r"(barrier), "r"(column), "r"(row), "r"(head), "r"(batch)
+        : "memory");
+}
+TILEWRIGHT_DEVICE void fetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
+// The same boxes, into the second level cache.
+TILEWRIGHT_DEVICE void ask_for_panels(const TensorMap* map, int row, int head, int batch) {
+    asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global.tile [%0, {%1, %2, %1, %3, %4}];" ::"l"(map), "r"(0), "r"(row), "r"(head), "r"(batch) : "memory");
+}
+TILEWRIGHT_DEVICE void ask_for_panel(const TensorMap* map, int column, int row, int head, int batch) {
+    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(column), "r"(row), "r"(head), "r"(batch) : "memory");
+}
+// Programmatic dependent launch: wait for all that earlier kernels write; let the next kernel's blocks start.
+TILEWRIGHT_DEVICE void wait_for_earlier_kernels() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+TILEWRIGHT_DEVICE void start_later_kernels() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+TILEWRIGHT_DEVICE void copy_bytes(unsigned to, const void* from, int bytes, unsigned barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
 
-// A tile of `rows` by `columns` into shared memory, zeros where the tensor ends.
-template <int columns, int rows>
-TILEWRIGHT_DEVICE void copy_tile(unsigned to, const TensorMap* map, unsigned barrier, int row, int head, int batch) {
-    if constexpr (columns % panel_columns == 0) {
-        ptx::copy_panels(to, map, barrier, row, head, batch);
-    } else {
-        TILEWRIGHT_UNROLL for (int panel = 0; panel < sm90_panels(columns); ++panel)
-            ptx::copy_panel(to + panel * rows * 128, map, barrier, panel * panel_columns, row, head, batch);
-    }
+// Adds floats in shared memory to those in memory; what this thread has asked for is then a group of its own.
+TILEWRIGHT_DEVICE void add_floats(float* to, unsigned from, int bytes) {
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;\ncp.async.bulk.commit_group;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
+}
+TILEWRIGHT_DEVICE void store_floats(float* to, unsigned from, int bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\ncp.async.bulk.commit_group;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
+}
+TILEWRIGHT_DEVICE void wait_until_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+TILEWRIGHT_DEVICE void wait_until_added() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+// A number in memory that says whose turn it is; what was done before a turn is given is seen by who takes it, the copy engine included.
+TILEWRIGHT_DEVICE void await_turn(const unsigned* turn, unsigned mine) {
+    unsigned now;
+    do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(turn) : "memory");
+    while (now != mine);
+    asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+TILEWRIGHT_DEVICE void give_turn(unsigned* turn) {
+    asm volatile("fence.proxy.async.global;\nred.release.gpu.global.add.u32 [%0], 1;" ::"l"(turn) : "memory");
+}
+// 8x8 blocks of 16-bit elements, each turned; a lane gives the address of one row.
+TILEWRIGHT_DEVICE void store_matrices_turned(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }
 
-}  // namespace hopper
-}  // namespace tilewright::kernel
+TILEWRIGHT_DEVICE float min_nan(float a, float b) {
+    float least;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+    return least;
+}
+// What follows from x is computed where it is needed, and not kept in registers.
+TILEWRIGHT_DEVICE void forget(unsigned& x) { asm volatile("" : "+r"(x)); }
+
+}  // namespace tilewright::kernel::ptx

@@ -2,20 +2,9 @@
 // wgmma_scores adds to its accumulator and wgmma_scores_fresh sets it (both operands in shared memory), wgmma_output adds,
 // with the left operand in registers.
 #pragma once
-#include "hopper_ptx.h"
+#include "hopper.h"
 
 namespace tilewright::kernel {
-namespace ptx {
-
-TILEWRIGHT_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-TILEWRIGHT_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int pending>
-TILEWRIGHT_DEVICE void wgmma_wait() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
-}
-
-}  // namespace ptx
-
 namespace hopper {
 
 // A tile as the matrix unit reads it: panels of 64 columns (128 bytes), swizzled over 8 rows, as the copy engine leaves

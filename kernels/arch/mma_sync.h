@@ -3,29 +3,6 @@
 #include "nvidia.h"
 
 namespace tilewright::kernel {
-namespace ptx {
-
-// Four 8x8 blocks; lane i gives the address of row i % 8 of block i / 8, and gets two elements of row i / 4 of each.
-TILEWRIGHT_DEVICE void load_matrices(unsigned (&x)[4], unsigned from) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from) : "memory");
-}
-TILEWRIGHT_DEVICE void load_matrices_turned(unsigned (&x)[4], unsigned from) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from) : "memory");
-}
-// c (16x8) += a (16x16) b (16x8)
-TILEWRIGHT_DEVICE void mma(bf16, float* c, const unsigned* a, const unsigned* b) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-TILEWRIGHT_DEVICE void mma(fp16, float* c, const unsigned* a, const unsigned* b) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-}  // namespace ptx
-
 // Both products of a tile, for 16-bit elements. Tiles in shared memory are of rows of 16-byte pieces.
 template <class Config, class Element = typename Config::Element>
 struct WarpProducts : nvidia::Common {

@@ -3,62 +3,16 @@
 #include "../resources_nvidia.h"
 #include "../tile/accumulator.h"
 #include "lane.h"
+#include "ptx.h"
 
 namespace tilewright::kernel {
-namespace ptx {
-
-// Two floats, rounded to nearest even, as they lie in memory.
-TILEWRIGHT_DEVICE unsigned pack(bf16, float low, float high) {
-    unsigned pair;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-TILEWRIGHT_DEVICE unsigned pack(fp16, float low, float high) {
-    unsigned pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-TILEWRIGHT_DEVICE unsigned shared_address(const void* x) { return (unsigned)__cvta_generic_to_shared(x); }
-TILEWRIGHT_DEVICE void store_shared(unsigned to, int x) { asm volatile("st.shared.s32 [%0], %1;" ::"r"(to), "r"(x) : "memory"); }
-TILEWRIGHT_DEVICE void store_shared(unsigned to, uint4 x) {
-    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
-}
-// In one instruction: the compiler may take a vector apart.
-TILEWRIGHT_DEVICE void store_global(void* to, const unsigned (&x)[4]) {
-    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
-}
-TILEWRIGHT_DEVICE void load_shared(int& x, unsigned from) { asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(from) : "memory"); }
-TILEWRIGHT_DEVICE void load_shared(float& x, unsigned from) { asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory"); }
-TILEWRIGHT_DEVICE uint4 load_shared4(unsigned from) {
-    uint4 x;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(from) : "memory");
-    return x;
-}
-TILEWRIGHT_DEVICE void load_shared(float4& x, unsigned from) {
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(from) : "memory");
-}
-
-}  // namespace ptx
-
 namespace nvidia {
 
 struct Common : FloatLane {
     static TILEWRIGHT_DEVICE float max(float a, float b) { return fmaxf(a, b); }  // drops NaN
-    static TILEWRIGHT_DEVICE float exp2(float x) {
-        float y;
-        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-        return y;
-    }
-    static TILEWRIGHT_DEVICE float log2(float x) {
-        float y;
-        asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-        return y;
-    }
-    static TILEWRIGHT_DEVICE float reciprocal(float x) {  // the last bit may be wrong
-        float y;
-        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-        return y;
-    }
+    static TILEWRIGHT_DEVICE float exp2(float x) { return ptx::exp2(x); }
+    static TILEWRIGHT_DEVICE float log2(float x) { return ptx::log2(x); }
+    static TILEWRIGHT_DEVICE float reciprocal(float x) { return ptx::reciprocal(x); }  // the last bit may be wrong
     static TILEWRIGHT_DEVICE bool any(bool x) { return __any_sync(~0u, x); }
     // Four neighbouring lanes share a row.
     static TILEWRIGHT_DEVICE float row_max(float x) {
@@ -94,7 +48,7 @@ struct Accumulator {
     }
     // Keeps the compiler from moving reads and writes across: the matrix unit works on these registers.
     TILEWRIGHT_DEVICE void settle() {
-        TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s) TILEWRIGHT_UNROLL for (int i = 0; i < N / 2; ++i) asm volatile("" : "+f"(d[s][i])::"memory");
+        TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s) TILEWRIGHT_UNROLL for (int i = 0; i < N / 2; ++i) ptx::settle(d[s][i]);
     }
     // Two neighbouring columns, rounded: as they are in memory, and in the left operand.
     TILEWRIGHT_DEVICE unsigned pair(int s, int i, float factor = 1) { return ptx::pack(Element(), d[s][2 * i] * factor, d[s][2 * i + 1] * factor); }

@@ -56,11 +56,7 @@ private:
 
 // Waits for `threads` threads, the first of the block; true if the argument is for any of them.
 template <int barrier, int threads>
-TILEWRIGHT_DEVICE bool meet(bool x = false) {
-    int any;
-    asm volatile("{\n.reg .pred own, all;\nsetp.ne.s32 own, %1, 0;\nbar.red.or.pred all, %2, %3, own;\nselp.s32 %0, 1, 0, all;\n}" : "=r"(any) : "r"((int)x), "n"(barrier), "n"(threads) : "memory");
-    return any;
-}
+TILEWRIGHT_DEVICE bool meet(bool x = false) { return ptx::meet<barrier, threads>(x); }
 
 // Merging by the first `threads` threads of a block, four columns of a row each at a time.
 template <class Config, int barrier, int threads>
@@ -72,7 +68,7 @@ struct Merging {
     static TILEWRIGHT_DEVICE bool arrives_last(unsigned* arrived, int parts) {
         meet<barrier, threads>();
         unsigned before = 0;
-        if (threadIdx.x == 0) asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(arrived), "r"(parts - 1) : "memory");
+        if (threadIdx.x == 0) before = ptx::count_arrival(arrived, parts - 1);
         return meet<barrier, threads>(threadIdx.x == 0 && before == (unsigned)parts - 1);
     }
     // Past the first level cache, which does not see what other multiprocessors write.

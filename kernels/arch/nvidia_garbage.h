@@ -4,21 +4,6 @@
 #include "nvidia.h"
 
 namespace tilewright::kernel {
-namespace ptx {
-
-// sum + x * 0 of each element of a word: not zero if, and only if, one is NaN or infinite. `sum` starts as 0.
-TILEWRIGHT_DEVICE unsigned add_zeros(bf16, unsigned x, unsigned sum) {
-    asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(sum) : "r"(x), "r"(0));
-    return sum;
-}
-TILEWRIGHT_DEVICE unsigned add_zeros(fp16, unsigned x, unsigned sum) {
-    asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(sum) : "r"(x), "r"(0));
-    return sum;
-}
-TILEWRIGHT_DEVICE unsigned add_zeros(fp32, unsigned x, unsigned sum) { return __float_as_uint(__uint_as_float(x) * 0.0f + __uint_as_float(sum)); }
-
-}  // namespace ptx
-
 namespace nvidia {
 
 TILEWRIGHT_DEVICE bool is_finite(float x) { return x - x == 0; }

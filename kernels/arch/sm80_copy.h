@@ -3,19 +3,6 @@
 #include "nvidia.h"
 
 namespace tilewright::kernel {
-namespace ptx {
-
-TILEWRIGHT_DEVICE void copy16(unsigned to, const void* from, bool inside) {  // zeros if not inside
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
-}
-TILEWRIGHT_DEVICE void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int pending>
-TILEWRIGHT_DEVICE void copies_wait() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
-}
-
-}  // namespace ptx
-
 namespace nvidia {
 
 // A piece of which the first `valid` elements exist.

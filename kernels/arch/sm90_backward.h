@@ -29,11 +29,7 @@ struct Sm90Backward : hopper::Common {
     using Sums = hopper::QuerySums<gives_queries ? columns : 64, backward_sum_columns(scored_depth), workers>;
     using QueryGradient = hopper::Accumulator<Element, Sums::width>;
 
-    static TILEWRIGHT_DEVICE float min(float a, float b) {  // of NaN it is NaN
-        float least;
-        asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
-        return least;
-    }
+    static TILEWRIGHT_DEVICE float min(float a, float b) { return ptx::min_nan(a, b); }  // of NaN it is NaN
 
     // What the prologue wrote of the queries, which are columns or rows. Read where it is needed: no more of it is ever in registers.
     struct Statistics {
@@ -148,7 +144,7 @@ struct Sm90Backward : hopper::Common {
         }
         TILEWRIGHT_DEVICE void release_scored() {
             hopper::release(shared.free(0, Steps::at(n).stage)), ++n;
-            asm volatile("" : "+r"(n));  // unknown to the compiler, which else keeps what follows from it in registers that are short
+            ptx::forget(n);  // unknown to the compiler, which else keeps what follows from it in registers that are short
         }
         TILEWRIGHT_DEVICE void release_rows() { hopper::release(shared.rows_free()), ++tiles; }
 

@@ -1,17 +1,10 @@
 // NVIDIA sm_90a, backward: what single threads of the loading warpgroup do: copy tiles, and add parts of dQ in a fixed order.
 #pragma once
 #include "../backward_tile.h"
-#include "hopper_ptx.h"
+#include "hopper.h"
 #include "sm90_query_sums.h"
 
 namespace tilewright::kernel {
-namespace ptx {
-
-TILEWRIGHT_DEVICE void copy_bytes(unsigned to, const void* from, int bytes, unsigned barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
-}
-}  // namespace ptx
-
 // For an Sm90Backward.
 template <class Arch>
 struct Sm90BackwardLoader {

@@ -3,37 +3,6 @@
 #include "sm90_decode_products.h"
 
 namespace tilewright::kernel {
-namespace ptx {
-
-// The copies of hopper_ptx.h for what is read once: it need not stay in the cache.
-TILEWRIGHT_DEVICE void copy_panels_once(unsigned to, const TensorMap* map, unsigned barrier, int row, int head, int batch) {
-    asm volatile(
-        "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
-        "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
-        " [%0], [%1, {%3, %4, %3, %5, %6}], [%2], policy;\n}" ::"r"(to), "l"(map), "r"(barrier), "r"(0), "r"(row), "r"(head), "r"(batch)
-        : "memory");
-}
-TILEWRIGHT_DEVICE void copy_panel_once(unsigned to, const TensorMap* map, unsigned barrier, int column, int row, int head, int batch) {
-    asm volatile(
-        "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
-        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
-        " [%0], [%1, {%3, %4, %5, %6}], [%2], policy;\n}" ::"r"(to), "l"(map), "r"(barrier), "r"(column), "r"(row), "r"(head), "r"(batch)
-        : "memory");
-}
-TILEWRIGHT_DEVICE void fetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
-// The same boxes, into the second level cache.
-TILEWRIGHT_DEVICE void ask_for_panels(const TensorMap* map, int row, int head, int batch) {
-    asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global.tile [%0, {%1, %2, %1, %3, %4}];" ::"l"(map), "r"(0), "r"(row), "r"(head), "r"(batch) : "memory");
-}
-TILEWRIGHT_DEVICE void ask_for_panel(const TensorMap* map, int column, int row, int head, int batch) {
-    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(column), "r"(row), "r"(head), "r"(batch) : "memory");
-}
-// Programmatic dependent launch: wait for all that earlier kernels write; let the next kernel's blocks start.
-TILEWRIGHT_DEVICE void wait_for_earlier_kernels() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-TILEWRIGHT_DEVICE void start_later_kernels() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-
-}  // namespace ptx
-
 namespace hopper {
 
 constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }

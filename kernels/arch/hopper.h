@@ -1,0 +1,49 @@
+// NVIDIA sm_90a: rings of buffers, the split into producer and consumers, copies of tiles.
+#pragma once
+#include "hopper_ptx.h"
+#include "nvidia.h"
+
+namespace tilewright::kernel {
+namespace hopper {
+
+// A position in a ring of `size` buffers; the parity tells one lap from the next.
+template <int size>
+struct Ring {
+    int stage = 0, parity = 0;
+    static TILEWRIGHT_DEVICE Ring at(unsigned n) { return {int(n % size), int(n / size & 1)}; }  // after n advances
+    TILEWRIGHT_DEVICE void advance() {
+        if (++stage == size) stage = 0, parity ^= 1;
+    }
+};
+
+// Of a warp that is done with a buffer.
+TILEWRIGHT_DEVICE void release(unsigned barrier) {
+    if (threadIdx.x % 32 == 0) ptx::barrier_arrive(barrier);
+}
+
+// The first warpgroup produces; `workers` warpgroups consume, with the registers that it gives up.
+template <int workers, int blocks, int loading = sm90_registers_loading(workers), class Produce, class Consume>
+TILEWRIGHT_DEVICE void divide_work(Produce&& produce, Consume&& consume) {
+    constexpr bool moves = sm90_moves_registers(workers, blocks);
+    if (__shfl_sync(~0u, threadIdx.x / 128, 0) == 0) {
+        if constexpr (moves) ptx::give_registers<loading>();
+        produce();
+    } else {
+        if constexpr (moves) ptx::take_registers<sm90_register_limit(workers, blocks, loading)>();
+        consume();
+    }
+}
+
+// A tile of `rows` by `columns` into shared memory, zeros where the tensor ends.
+template <int columns, int rows>
+TILEWRIGHT_DEVICE void copy_tile(unsigned to, const TensorMap* map, unsigned barrier, int row, int head, int batch) {
+    if constexpr (columns % panel_columns == 0) {
+        ptx::copy_panels(to, map, barrier, row, head, batch);
+    } else {
+        TILEWRIGHT_UNROLL for (int panel = 0; panel < sm90_panels(columns); ++panel)
+            ptx::copy_panel(to + panel * rows * 128, map, barrier, panel * panel_columns, row, head, batch);
+    }
+}
+
+}  // namespace hopper
+}  // namespace tilewright::kernel
