@@ -117,6 +117,7 @@ struct Sm80 : WarpProducts<Config_> {
         int index = blockIdx.x;
         if constexpr (!Config::persistent) {
             run(arguments.parameters, shared, index, body);
+            ptx::copies_wait<0>();  // of a tile that sees nothing the queries may be on their way
         } else {
             for (unsigned slot = shared + tile_index; index < p.tiles; slot ^= 8) {
                 int next = threadIdx.x == 0 ? nvidia::draw_tile(p) : 0;

@@ -181,6 +181,7 @@ struct Sm80Backward : nvidia::Common {
         Tile tile = backward_tile_at<Config>(arguments.parameters.forward, blockIdx.x);
         Pipeline pipeline(arguments.parameters, shared, tile);
         body(tile, pipeline);
+        ptx::copies_wait<0>();  // of a tile that is paired with nothing the rows may be on their way
     }
 };
 

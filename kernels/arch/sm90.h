@@ -111,8 +111,8 @@ struct Sm90 : hopper::Common {
             _Pragma("unroll 1") for (int i = 0; i < count; ++i) {
                 // Every worker takes as many turns; overlapped and not short of space, one fewer than there are tiles.
                 if (!Config::overlapped || short_of_space<Config> || i > 0 || own.kv_begin < own.kv_end) take_turn(), pass_turn();
-                keys(), release_keys();
-                values(), release_values();
+                keys(), __syncwarp(), release_keys();  // no product lies between, in which lanes that have yet to wait would be met
+                values(), __syncwarp(), release_values();
             }
         }
 

@@ -125,6 +125,7 @@ struct Sm90Backward : hopper::Common {
         TILEWRIGHT_DEVICE Operand<scored_depth> row_scored() const { return {hopper::operand(shared.row_tile(0) + worker * 64 * 128, rows)}; }
         TILEWRIGHT_DEVICE Operand<carried_depth> row_carried() const {
             ptx::barrier_wait(shared.rows_full(1), Tiles::at(tiles).parity);
+            __syncwarp();  // a tile without steps has no product between this and release_rows()
             return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)};
         }
         TILEWRIGHT_DEVICE Operand<scored_depth> scored(const BackwardStep&) {
