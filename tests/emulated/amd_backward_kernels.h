@@ -10,29 +10,24 @@
 
 namespace tilewright::emulated {
 
-template <class Element, Spec s, Pass pass>
-struct BackwardConfigOf : ConfigOf<Element, s> {
-    static constexpr int dq = 0;
-    static constexpr bool over_keys = pass != Pass::queries, gives_scored = pass != Pass::values_alone, gives_carried = pass == Pass::keys || pass == Pass::values_alone;
-};
-
 // As one block after another; LDS starts as NaN each time.
 template <class Arch, class Body>
-void run_blocks(const kernel::BackwardParameters& parameters, int wave, int order, Body&& body) {
+std::string run_blocks(const kernel::BackwardParameters& parameters, int wave, int order, Body&& body) {
     alignas(64) static char shared[Arch::shared_bytes];
     typename Arch::Arguments arguments{parameters};
     for (int i = 0; i < parameters.forward.tiles; ++i) {
         std::memset(shared, 0xff, sizeof shared);
         run_block(i, Arch::threads, wave, Order(order), [&] { body(arguments, shared); });
     }
+    return "";
 }
 
 template <template <class> class Family, class Element, Spec s, int wave, bool flushes>
-void run_backward(Pass pass, const kernel::BackwardParameters& p, int order) {
+std::string run_backward(Pass pass, const kernel::BackwardParameters& p, int order) {
     flushes_fp16_subnormals = flushes;
     auto run = [&]<Pass which> {
         using Arch = kernel::AmdBackward<Family, BackwardConfigOf<Element, s, which>>;
-        run_blocks<Arch>(p, wave, order, [](auto& arguments, char* shared) { kernel::backward_pass<Arch>(arguments, shared); });
+        return run_blocks<Arch>(p, wave, order, [](auto& arguments, char* shared) { kernel::backward_pass<Arch>(arguments, shared); });
     };
     using Rows = kernel::AmdBackwardRows<BackwardConfigOf<Element, s, Pass::queries>, wave>;
     switch (pass) {
@@ -41,16 +36,15 @@ void run_backward(Pass pass, const kernel::BackwardParameters& p, int order) {
         case Pass::keys_alone: return run.template operator()<Pass::keys_alone>();
         case Pass::values_alone: return run.template operator()<Pass::values_alone>();
         case Pass::queries: return run.template operator()<Pass::queries>();
+        case Pass::epilogue: break;
         case Pass::sink: return run_blocks<Rows>(p, wave, order, [](auto& arguments, char* shared) { kernel::attention_backward_sink<Rows>(arguments, shared); });
     }
+    return "there is no such kernel";
 }
 
 template <template <class> class Family, class Element, Spec s, int wave, bool flushes = false>
 EmulatedBackward amd_backward(const char* name) {
-    std::string problem = "d" + std::to_string(s.head_dim) + ",dv" + std::to_string(s.head_dim_v) + (type_of(Element{}) == Type::fp16 ? ",fp16" : ",bf16");
-    problem += s.mask == kernel::Mask::causal ? ",causal" : s.mask == kernel::Mask::window ? ",window37:6" : "";
-    problem += std::string(s.softcap ? ",softcap" : "") + (s.alibi ? ",alibi" : "") + (s.sink ? ",sink" : "");
-    return {name, problem, s.aligned, s.block_q, s.block_kv, run_backward<Family, Element, s, wave, flushes>};
+    return {name, backward_problem<Element, s>(), s.aligned, s.block_q, s.block_kv, run_backward<Family, Element, s, wave, flushes>};
 }
 
 }  // namespace tilewright::emulated

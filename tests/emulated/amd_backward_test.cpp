@@ -4,10 +4,8 @@
 #include <cctype>
 #include <cmath>
 
-#include "backends/launch.h"
-#include "backward.h"
+#include "backward_check.h"
 #include "verify/check_backward.h"
-#include "verify/device_workload.h"
 
 namespace tilewright::emulated {
 namespace {
@@ -19,54 +17,10 @@ std::vector<EmulatedBackward> all_kernels() {
     return all;
 }
 
-KernelKind kind_of(Pass pass) {
-    switch (pass) {
-        case Pass::prologue: return KernelKind::attention_backward_prologue;
-        case Pass::keys: return KernelKind::attention_backward_keys;
-        case Pass::keys_alone: return KernelKind::attention_backward_keys_alone;
-        case Pass::values_alone: return KernelKind::attention_backward_values_alone;
-        case Pass::queries: return KernelKind::attention_backward_queries;
-        case Pass::sink: return KernelKind::attention_backward_sink;
-    }
-    return KernelKind::attention_backward_prologue;
-}
-
 class AmdBackward : public testing::TestWithParam<EmulatedBackward> {
 protected:
-    static Workload workload(const std::string& sizes) {
-        Result<Problem> problem = parse_problem("backward:" + GetParam().problem + "," + sizes);
-        EXPECT_TRUE(problem.ok()) << sizes;
-        WorkloadOptions options;
-        options.layout = GetParam().aligned ? Layout::gapped : Layout::unaligned, options.softcap = 2;
-        return make_backward_workload(*problem, options);
-    }
-    static void run(Workload& w, std::vector<Pass> passes, int order = 0) {
-        static std::unique_ptr<Device> host = *open_device("cpu:0");
-        auto on_host = DeviceWorkload::upload(*host, w);
-        ASSERT_TRUE(on_host.ok()) << on_host.status().message();
-        ASSERT_TRUE(on_host->reset_outputs(w).ok());
-        auto plan = plan_operation(w.problem, {}, host->info().arch, traits_of(w));
-        ASSERT_TRUE(plan.ok()) << plan.status().message();
-        auto bound = on_host->bind(*plan);
-        ASSERT_TRUE(bound.ok()) << bound.status().message();
-        passes.insert(passes.begin(), Pass::prologue);
-        if (w.problem.sink) passes.push_back(Pass::sink);
-        for (Pass pass : passes) {
-            kernel::BackwardParameters parameters = std::get<kernel::BackwardParameters>(bound->parameters);
-            Config config;
-            config.block_q = GetParam().block_q, config.block_kv = GetParam().block_kv;
-            fill_work_order({kind_of(pass), w.problem, config}, parameters);
-            GetParam().run(pass, parameters, order);
-        }
-        auto touched = on_host->download(w);
-        ASSERT_TRUE(touched.ok()) << touched.status().message();
-        EXPECT_EQ(*touched, "");
-    }
-    static void expect_right(Workload& w, std::vector<Pass> passes = {Pass::keys, Pass::queries}, int order = 0) {
-        run(w, std::move(passes), order);
-        CheckReport report = compare_gradients(w);
-        EXPECT_TRUE(report.passed) << to_text(w.problem) << ", order " << order << ": " << report.failure;
-    }
+    static Workload workload(const std::string& sizes) { return make_workload(GetParam(), sizes); }
+    static void expect_right(Workload& w, std::vector<Pass> passes = {Pass::keys, Pass::queries}, int order = 0) { expect_right_gradients(GetParam(), w, std::move(passes), order); }
     // Of several heads: the rule compares the largest errors, and that of one sink's gradient may be small by chance.
     static void expect_right(const std::string& sizes, int order = 0) {
         Workload w = workload(sizes);

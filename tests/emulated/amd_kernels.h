@@ -6,13 +6,15 @@
 #include "kernels/arch/amd_decode.h"
 #include "kernels/attention_decode.h"
 #include "kernels/attention_forward.h"
+#include "decode.h"
+#include "packed.h"
 #include "spec.h"
 
 namespace tilewright::emulated {
 
 // As one block after another; LDS starts as NaN each time.
 template <class Arch, bool flushes, class Parameters>
-void run_amd(const Parameters& parameters, int order) {
+std::string run_amd(const Parameters& parameters, int order) {
     alignas(64) static char shared[Arch::shared_bytes];
     typename Arch::Arguments arguments{parameters};
     flushes_fp16_subnormals = flushes;
@@ -20,6 +22,7 @@ void run_amd(const Parameters& parameters, int order) {
         std::memset(shared, 0xff, sizeof shared);
         run_block(i, Arch::threads, Arch::wave, Order(order), [&] { kernel::attention_forward<Arch>(arguments, shared); });
     }
+    return "";
 }
 
 template <template <class> class Arch, class Element, Spec s, bool flushes = false>
@@ -27,13 +30,6 @@ EmulatedKernel amd_kernel(const char* name) {
     return describe<Element, s>(name, run_amd<Arch<ConfigOf<Element, s>>, flushes, kernel::ForwardParameters>);
 }
 
-// Of packed sequences of bf16.
-struct PackedKernel {
-    const char* problem;  // heads, dims and mask
-    int block_q;
-    bool packs_heads;
-    void (*run)(const kernel::PackedParameters& parameters, int order);
-};
 template <template <class> class Arch, Spec s>
 PackedKernel packed_kernel(const char* problem) {
     return {problem, s.block_q, s.packs_heads, run_amd<Arch<ConfigOf<kernel::bf16, s>>, false, kernel::PackedParameters>};
@@ -42,21 +38,15 @@ std::vector<PackedKernel> cdna_packed_kernels();
 std::vector<PackedKernel> rdna3_packed_kernels();
 std::vector<PackedKernel> rdna4_packed_kernels();
 
-// Decoding, of bf16.
-struct DecodeKernel {
-    const char* problem;
-    int block_q;
-    bool paged;
-    void (*run)(const kernel::DecodeParameters& parameters, int blocks, int order);
-};
 template <class Arch>
-void run_decode(const kernel::DecodeParameters& parameters, int blocks, int order) {
+std::string run_decode(const kernel::DecodeParameters& parameters, int blocks, int order) {
     alignas(64) static char shared[Arch::shared_bytes];
     typename Arch::Arguments arguments{parameters};
     for (int i = 0; i < blocks; ++i) {
         std::memset(shared, 0xff, sizeof shared);
         run_block(i, Arch::threads, Arch::wave, Order(order), [&] { kernel::attention_decode<Arch>(arguments, shared); });
     }
+    return "";
 }
 template <template <class> class Arch, Spec s>
 DecodeKernel decode_kernel(const char* problem) {

@@ -8,15 +8,17 @@
 
 namespace tilewright::emulated {
 
-enum class Pass { prologue, keys, keys_alone, values_alone, queries, sink };
+enum class Pass { prologue, keys, keys_alone, values_alone, queries, epilogue, sink };
 
 struct EmulatedBackward {
     std::string name;
     std::string problem;  // head dimensions, type, mask and variants: "d64,bf16,causal"
     bool aligned;
     int block_q, block_kv;
-    // Of a launch whose work order is filled in; `order`: of fibers.h.
-    void (*run)(Pass pass, const kernel::BackwardParameters& parameters, int order);
+    // Of a launch whose work order is filled in; `order` and what is returned: as of EmulatedKernel.
+    std::string (*run)(Pass pass, const kernel::BackwardParameters& parameters, int order);
+    int dq = 0;
+    bool swaps = false;  // the pass over queries has tiles of block_kv queries and block_q keys
 };
 
 inline void PrintTo(const EmulatedBackward& kernels, std::ostream* to) { *to << kernels.name; }

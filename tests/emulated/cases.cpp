@@ -62,6 +62,7 @@ struct Tensor {
         write(data() + place(b, h, r, c) * size_of(type), x, type);
         mark(b, h, r, c);
     }
+    void clear() { bytes.assign(bytes.size(), char(0xff)); }
     void mark(int b, int h, int r, int c) { used[before + place(b, h, r, c)] = 1; }
     float get(int b, int h, int r, int c) { return read(data() + place(b, h, r, c) * size_of(type), type); }
     bool gaps_are_untouched() {
@@ -149,6 +150,34 @@ Row attend(const Problem& p, Tensor& q, Tensor& k, Tensor& v, Tensor& bias, cons
     return row;
 }
 
+// What is wrong, or nothing.
+std::string compare(const Problem& p, Tensor& out, const std::vector<float>& lse, const std::vector<Row>& expected, const std::vector<Row>& naive) {
+    const Case& c = p.c;
+    std::ostringstream wrong;
+    if (!out.gaps_are_untouched()) wrong << "wrote outside the output's rows; ";
+    if (lse.front() == lse.front() || lse.back() == lse.back()) wrong << "wrote outside lse; ";
+    Difference ours, plain, our_lse, plain_lse;
+    size_t row = 0;
+    for (int b = 0; b < c.batch; ++b)
+        for (int h = 0; h < c.heads_q; ++h)
+            for (int i = 0; i < c.seq_q; ++i, ++row) {
+                const Row& want = expected[row];
+                for (int d = 0; d < p.k.head_dim_v; ++d) {
+                    double before = ours.worst;
+                    ours.add(out.get(b, h, i, d), want.out[d]), plain.add(naive[row].out[d], want.out[d]);
+                    if (ours.worst == infinity && before != infinity)
+                        wrong << "batch " << b << " head " << h << " row " << i << " column " << d << " is " << out.get(b, h, i, d) << ", not " << want.out[d] << "; ";
+                }
+                our_lse.add(lse[1 + row], want.lse), plain_lse.add(naive[row].lse, want.lse);
+                if (our_lse.worst == infinity)
+                    return wrong.str() + "lse of row " + std::to_string(i) + " is " + std::to_string(lse[1 + row]) + ", not " + std::to_string(want.lse);
+            }
+    double limit = 2 * plain.worst + 1e-6 * ours.largest, lse_limit = 2 * plain_lse.worst + 2e-6 * std::max(1.0, our_lse.largest);
+    if (!(ours.worst <= limit)) wrong << "out is off by " << ours.worst << ", limit " << limit << " (plain attention: " << plain.worst << "); ";
+    if (!(our_lse.worst <= lse_limit)) wrong << "lse is off by " << our_lse.worst << ", limit " << lse_limit << "; ";
+    return wrong.str();
+}
+
 }  // namespace
 
 float rounded(float x, Type type) {
@@ -157,7 +186,7 @@ float rounded(float x, Type type) {
     return read(bytes, type);
 }
 
-std::string check(const EmulatedKernel& kernel, const Case& c, int order) {
+std::string check(const EmulatedKernel& kernel, const Case& c, const std::vector<int>& orders) {
     Problem p(kernel, c);
     Type type = kernel.type;
     int gap = kernel.aligned ? 8 : 3, head_dim = kernel.head_dim, head_dim_v = kernel.head_dim_v;
@@ -212,33 +241,24 @@ std::string check(const EmulatedKernel& kernel, const Case& c, int order) {
     f.section_heads = heads, f.tiles = heads * ((c.seq_q * group + kernel.block_q - 1) / kernel.block_q);
     unsigned dealt = 0;
     f.tiles_dealt = &dealt;
-    kernel.run(f, order);
 
-    std::ostringstream wrong;
-    if (!out.gaps_are_untouched()) wrong << "wrote outside the output's rows; ";
-    if (lse.front() == lse.front() || lse.back() == lse.back()) wrong << "wrote outside lse; ";
-    Difference ours, plain, our_lse, plain_lse;
+    std::vector<Row> expected, naive;
     for (int b = 0; b < c.batch; ++b)
         for (int h = 0; h < c.heads_q; ++h)
             for (int i = 0; i < c.seq_q; ++i) {
-                Row want = attend(p, q, k, v, bias, slope, sink, b, h, i, true);
-                Row naive = attend(p, q, k, v, bias, slope, sink, b, h, i, false);
-                for (int d = 0; d < head_dim_v; ++d) {
-                    double before = ours.worst;
-                    ours.add(out.get(b, h, i, d), want.out[d]), plain.add(naive.out[d], want.out[d]);
-                    if (ours.worst == infinity && before != infinity)
-                        wrong << "batch " << b << " head " << h << " row " << i << " column " << d << " is " << out.get(b, h, i, d) << ", not "
-                              << want.out[d] << "; ";
-                }
-                double got = lse[1 + (size_t(b) * c.heads_q + h) * c.seq_q + i];
-                our_lse.add(got, want.lse), plain_lse.add(naive.lse, want.lse);
-                if (our_lse.worst == infinity)
-                    return wrong.str() + "lse of row " + std::to_string(i) + " is " + std::to_string(got) + ", not " + std::to_string(want.lse);
+                expected.push_back(attend(p, q, k, v, bias, slope, sink, b, h, i, true));
+                naive.push_back(attend(p, q, k, v, bias, slope, sink, b, h, i, false));
             }
-    double limit = 2 * plain.worst + 1e-6 * ours.largest, lse_limit = 2 * plain_lse.worst + 2e-6 * std::max(1.0, our_lse.largest);
-    if (!(ours.worst <= limit)) wrong << "out is off by " << ours.worst << ", limit " << limit << " (plain attention: " << plain.worst << "); ";
-    if (!(our_lse.worst <= lse_limit)) wrong << "lse is off by " << our_lse.worst << ", limit " << lse_limit << "; ";
-    return wrong.str();
+    std::string wrong;
+    for (int order : orders) {
+        out.clear(), lse.assign(lse.size(), nan);
+        std::string found = kernel.run(f, order);
+        if (found.empty()) found = compare(p, out, lse, expected, naive);
+        if (dealt) found += "left " + std::to_string(dealt) + " in the counter of tiles; ";
+        dealt = 0;
+        if (!found.empty()) wrong += "order " + std::to_string(order) + ": " + found;
+    }
+    return wrong;
 }
 
 }  // namespace tilewright::emulated

@@ -18,7 +18,8 @@ struct EmulatedKernel {
     int head_dim, head_dim_v, block_q;
     kernel::Mask mask;
     bool packs_heads, softcap, bias, alibi, sink, rescaled, aligned;
-    void (*run)(const kernel::ForwardParameters& parameters, int order);  // order: of fibers.h
+    // `order`: of fibers.h, or of nvidia/machine.h. Empty, or what the kernel must not have done.
+    std::string (*run)(const kernel::ForwardParameters& parameters, int order);
 };
 
 inline void PrintTo(const EmulatedKernel& kernel, std::ostream* to) { *to << kernel.name; }
@@ -38,8 +39,8 @@ struct Case {
     bool lowest_bias = false;   // row 0: all -infinity; other rows: the lowest finite number
 };
 
-// Runs the case and compares; empty, or what is wrong.
-std::string check(const EmulatedKernel& kernel, const Case& c, int order = 0);
+// Runs the case once for each order and compares; empty, or what is wrong.
+std::string check(const EmulatedKernel& kernel, const Case& c, const std::vector<int>& orders = {0});
 
 float rounded(float x, Type type);
 
