@@ -254,9 +254,9 @@ std::string check(const EmulatedKernel& kernel, const Case& c, const std::vector
         out.clear(), lse.assign(lse.size(), nan);
         std::string found = kernel.run(f, order);
         if (found.empty()) found = compare(p, out, lse, expected, naive);
-        if (dealt) found += "left " + std::to_string(dealt) + " in the counter of tiles; ";
+        if (dealt) found += "; left " + std::to_string(dealt) + " in the counter of tiles";
         dealt = 0;
-        if (!found.empty()) wrong += "order " + std::to_string(order) + ": " + found;
+        if (!found.empty()) wrong += "order " + std::to_string(order) + ": " + found + "; ";
     }
     return wrong;
 }
