@@ -166,8 +166,8 @@ TEST_F(PredictionTest, a_prediction_that_is_not_legal_today_is_skipped_for_the_n
 TEST_F(PredictionTest, the_first_layers_prediction_counts_and_a_later_kernels_replaces_an_earlier_ones) {
     {
         Store user = open(), system = open(StoreMode::create, "a.db");
-        add(user, predicted(90, 64, 9000), causal_1024(), toolchain("new"), predicted_on);
         add(user, predicted(50, 128, 1000), causal_1024(), toolchain("old"), predicted_on);
+        add(user, predicted(90, 64, 9000), causal_1024(), toolchain("new"), predicted_on);
         add(system, predicted(10, 256), causal_1024(), toolchain(), predicted_on);
     }
     DatabaseOptions with = with_model();
