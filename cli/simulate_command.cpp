@@ -19,6 +19,7 @@ Json to_json(const RecordedSpace& recorded, const SimulationOptions& options, co
     for (const Simulation::Reached& each : simulation.reached)
         reached.push_back({{"fraction", each.fraction}, {"evaluations", std::isfinite(each.evaluations) ? Json(each.evaluations) : Json(nullptr)}});
     return {{"space", recorded.name},       {"configurations", recorded.space.size()},
+            {"missing", recorded.missing},
             {"strategy", options.strategy}, {"repeats", options.repeats},
             {"seed", options.seed},         {"results", results},
             {"reached", reached},           {"score", simulation.score},
@@ -28,6 +29,7 @@ Json to_json(const RecordedSpace& recorded, const SimulationOptions& options, co
 void print_table(const RecordedSpace& recorded, const SimulationOptions& options, const Simulation& simulation) {
     std::printf("%s: %u configurations; %s, %d searches, %.1f s\n\n", recorded.name.c_str(), recorded.space.size(), options.strategy.c_str(), options.repeats,
                 simulation.seconds);
+    if (recorded.missing > 0) std::printf("%u configurations have no result and count as failed\n\n", recorded.missing);
     std::printf("%12s  %20s  %16s\n", "evaluations", "median of optimum", "10th percentile");
     for (const Simulation::Row& row : simulation.rows) std::printf("%12d  %20.3f  %16.3f\n", row.evaluations, row.median, row.p10);
     std::printf("\n");
@@ -50,12 +52,14 @@ bool is_database(const std::string& path) {
 
 int simulate_command(const Arguments& arguments) {
     CommandLine line("simulate", "replays a search strategy on a recorded space (T4 results, also .gz, or a tuning database), without a device");
-    std::string path, problem;
+    std::string path, t1_path, problem, save;
     SimulationOptions options;
     options.strategy = default_strategy;
     int64_t seed = 1;
     bool list = false;
     line.option("space", &path, "FILE", "T4 results file, or a tuning database");
+    line.option("t1", &t1_path, "FILE", "with T4 results: the T1 file of their space, also .gz; what it allows and the results lack counts as failed");
+    line.option("save", &save, "FILE", "write the space, with the model's predictions where there are some, as T4 results, .gz too, and replay nothing");
     line.option("problem", &problem, "TEXT", "which one of a database with several");
     line.option("strategy", &options.strategy, "NAME[:OPTION=VALUE,...]", "search strategy; --list shows them");
     line.option("evaluations", &options.evaluations, "N", "configurations each search may try");
@@ -79,8 +83,13 @@ int simulate_command(const Arguments& arguments) {
         if (!parsed.ok()) return fail("simulate", parsed.status());
         problem = to_text(*parsed);
     }
-    const auto recorded = is_database(path) ? read_database_space(path, problem) : read_t4(path);
+    if (!t1_path.empty() && is_database(path)) return fail("simulate", "--t1 goes with T4 results; a tuning database knows its space");
+    const auto recorded = is_database(path) ? read_database_space(path, problem) : read_t4(path, t1_path);
     if (!recorded.ok()) return fail("simulate", recorded.status());
+    if (!save.empty()) {
+        const Status written = write_t4(*recorded, save);
+        return written.ok() ? exit_success : fail("simulate", written);
+    }
     const auto simulation = simulate(*recorded, options);
     if (!simulation.ok()) return fail("simulate", simulation.status());
     if (line.json())

@@ -52,12 +52,7 @@ Result<SearchSpace> SearchSpace::create(std::vector<SearchParameter> parameters,
     space.size_ = static_cast<uint32_t>(rows.size() / width);
     space.parameters_ = std::move(parameters);
     space.rows_ = std::move(rows);
-    if (!prior.empty() && prior.size() != space.size_)
-        return invalid_argument(std::to_string(prior.size()) + " prior costs for " + std::to_string(space.size_) + " configurations");
-    space.prior_ = std::move(prior);
-    for (const uint32_t seed : seeds)
-        if (seed >= space.size_) return invalid_argument("seed " + std::to_string(seed) + " in a space of " + std::to_string(space.size_));
-    space.seeds_ = std::move(seeds);
+    TILEWRIGHT_RETURN_IF_ERROR(space.set_guidance(std::move(prior), std::move(seeds)));
     space.slots_.assign(std::bit_ceil(size_t{space.size_} * 2 + 2), 0);
     for (uint32_t index = 0; index < space.size_; ++index) {
         const auto row = space.row(index);
@@ -72,6 +67,16 @@ Result<SearchSpace> SearchSpace::create(std::vector<SearchParameter> parameters,
     }
     space.build_features();
     return space;
+}
+
+Status SearchSpace::set_guidance(std::vector<double> prior, std::vector<uint32_t> seeds) {
+    if (!prior.empty() && prior.size() != size_)
+        return invalid_argument(std::to_string(prior.size()) + " prior costs for " + std::to_string(size_) + " configurations");
+    for (const uint32_t seed : seeds)
+        if (seed >= size_) return invalid_argument("seed " + std::to_string(seed) + " in a space of " + std::to_string(size_));
+    prior_ = std::move(prior);
+    seeds_ = std::move(seeds);
+    return {};
 }
 
 uint64_t SearchSpace::hash(std::span<const uint16_t> row) const {

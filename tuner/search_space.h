@@ -22,7 +22,7 @@ enum class Neighbourhood {
     pair_step,  // two ordered parameters, one position each way
 };
 
-// Immutable after creation, so safe to share between threads. A configuration is named by its index, 0 .. size() - 1.
+// Safe to share between threads once nobody changes its guidance. A configuration is named by its index, 0 .. size() - 1.
 class SearchSpace {
 public:
     // `rows` holds parameters.size() value indices per legal configuration. `prior` is empty or one predicted cost (any positive
@@ -30,6 +30,9 @@ public:
     // of range, a repeated configuration, more than 65535 values, a prior or seed that does not fit.
     static Result<SearchSpace> create(std::vector<SearchParameter> parameters, std::vector<uint16_t> rows, std::vector<double> prior = {},
                                       std::vector<uint32_t> seeds = {});
+
+    // Replaces prior and seeds, which must fit as above.
+    Status set_guidance(std::vector<double> prior, std::vector<uint32_t> seeds);
 
     uint32_t size() const { return size_; }
     std::span<const SearchParameter> parameters() const { return parameters_; }

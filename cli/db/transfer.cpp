@@ -5,6 +5,7 @@
 #include "backends/backend.h"
 #include "cli/db/commands.h"
 #include "cli/db/hooks.h"
+#include "cli/db/space.h"
 #include "core/scratch_directory.h"
 #include "db/tools/transfer.h"
 #include "runtime/device_class.h"
@@ -13,22 +14,29 @@ namespace tilewright::cli {
 
 int db_export(const Arguments& arguments) {
     std::vector<std::string> files;
-    std::string format = "json", out;
+    std::string format = "json", out, problem;
     bool all = false;
     CommandLine line("db export", "writes the winners, or all measurements, as text");
     line.positional("FILE", &files, "a tuning database; default: the user's")
-        .option("format", &format, "FORMAT", "json (a line each), csv, t4 (one problem on one device)")
+        .option("format", &format, "FORMAT", "json (a line each), csv, t4 (one problem on one device), t1 (the space that it was tuned in)")
+        .option("problem", &problem, "TEXT", "of this problem alone")
         .option("out", &out, "FILE", "where to; default: standard output")
         .flag("all", &all, "every measurement, not the winners alone")
-        .example("tilewright db export t.db --format csv --out t.csv");
+        .example("tilewright db export t.db --format csv --out t.csv")
+        .example("tilewright db export t.db --format t1 --problem forward:b1,hq8,hkv2,sq1024,skv1024,d64,fp32,causal --out space.T1.json");
     if (auto exit = line.parse(arguments)) return *exit;
-    const Result<ExportFormat> parsed = parse_export_format(format);
+    const Result<ExportFormat> parsed = format == "t1" ? ExportFormat::t4 : parse_export_format(format);
     if (!parsed.ok()) return fail("db export", parsed.status());
+    if (!problem.empty()) {
+        const Result<Problem> wanted = parse_problem(problem);
+        if (!wanted.ok()) return fail("db export", wanted.status());
+        problem = to_text(*wanted);
+    }
     const Result<std::string> path = database_argument(files);
     if (!path.ok()) return fail("db export", path.status());
     Result<Store> store = Store::open(*path, StoreMode::read);
     if (!store.ok()) return fail("db export", store.status());
-    const Result<std::string> text = export_rows(*store, {*parsed, !all});
+    const Result<std::string> text = format == "t1" ? space_as_t1(*store, problem) : export_rows(*store, {*parsed, !all, problem});
     if (!text.ok()) return fail("db export", text.status());
     if (out.empty()) return std::fputs(text->c_str(), stdout) < 0 ? fail("db export", "standard output cannot be written") : exit_success;
     const Status written = write_file(out, *text);

@@ -58,6 +58,7 @@ Result<std::string> to_t4(const std::vector<MeasurementRow>& rows) {
                                     rows.front().device.name + " and " + to_text(row.problem) + " on " + row.device.name);
         }
         const Measurement& m = row.measurement;
+        if (m.outcome == Outcome::predicted || m.outcome == Outcome::imported) continue;  // never run: T4 holds results
         const double none = 0;
         Json runtimes = Json::array();
         if (m.median_us > 0) runtimes = {m.p20_us / 1e3, m.median_us / 1e3, m.p80_us / 1e3};

@@ -9,7 +9,8 @@
 
 namespace tilewright {
 
-// A T4 results document of one problem on one device; times are in milliseconds there. invalid_argument if there are several.
+// A T4 results document of one problem on one device; times are in milliseconds there. Rows that were never run are left out.
+// invalid_argument if there are several problems or devices.
 Result<std::string> to_t4(const std::vector<MeasurementRow>& rows);
 // The results as rows of the context's problem, device and toolchain; what is not sound is named in `refused`. invalid_argument
 // if the text is no T4 document at all.

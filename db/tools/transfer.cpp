@@ -67,7 +67,10 @@ Result<ExportFormat> parse_export_format(std::string_view text) {
 
 Result<std::string> export_rows(Store& store, const ExportOptions& options) {
     std::vector<MeasurementRow> rows;
-    const auto collect = [&](const MeasurementRow& row) { return rows.push_back(row), Status(); };
+    const auto collect = [&](const MeasurementRow& row) {
+        if (options.problem.empty() || to_text(row.problem) == options.problem) rows.push_back(row);
+        return Status();
+    };
     TILEWRIGHT_RETURN_IF_ERROR(options.best_only ? store.for_each_best(collect) : store.for_each(collect));
     if (options.format == ExportFormat::t4) return to_t4(rows);
     std::string text = options.format == ExportFormat::csv ? csv_header() : "";

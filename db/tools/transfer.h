@@ -15,6 +15,7 @@ Result<ExportFormat> parse_export_format(std::string_view text);  // "json", "cs
 struct ExportOptions {
     ExportFormat format = ExportFormat::json;
     bool best_only = true;  // the winners; false: every measurement
+    std::string problem = {};  // canonical text: of this problem alone; empty: of all
 };
 // The rows as text. json: a line for each row, as in db/defaults/. csv: a header and a line for each row, config fields as
 // columns. t4: one document of the T4 results format; it has no place for problem and device, so the database must hold one

@@ -95,9 +95,13 @@ TEST_F(TransferTest, t4_holds_one_problem_on_one_device_and_comes_back) {
     failed.p20_us = failed.p80_us = 0;
     failed.outcome = Outcome::compile;
     add(store, failed);
+    Measurement predicted = timed(700, 32);
+    predicted.outcome = Outcome::predicted;
+    add(store, predicted);
     const Result<std::string> text = export_rows(store, {ExportFormat::t4, false});
     ASSERT_TRUE(text.ok()) << text.status().message();
     EXPECT_THAT(*text, HasSubstr("\"invalidity\": \"compile\""));
+    EXPECT_THAT(*text, ::testing::Not(HasSubstr("predicted"))) << "it is no result";
     Store to = open(StoreMode::create, "b.db");
     ImportContext context;
     context.problem = causal_1024();

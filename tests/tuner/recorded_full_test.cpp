@@ -28,6 +28,16 @@ TEST_P(RecordedSpaces, AreSearchedToTheirOptimumInTwoHundredEvaluations) {
     EXPECT_GE(result->rows.back().median, 0.99);
     EXPECT_GE(result->rows.back().p10, 0.93);
 }
+TEST_P(RecordedSpaces, AreWhatTheirT1FileSays) {
+    const char* given = std::getenv("TILEWRIGHT_SEARCH_SPACES");
+    const std::string folder = given != nullptr ? given : std::string(TILEWRIGHT_SOURCE_DIR) + "/../shared/data/search_spaces";
+    const std::string path = folder + "/convolution_" + GetParam() + ".T4.json.gz", t1 = folder + "/convolution.T1.json";
+    if (!std::filesystem::exists(path) || !std::filesystem::exists(t1)) GTEST_SKIP() << "no recorded space at " << path << ": set TILEWRIGHT_SEARCH_SPACES";
+    const auto alone = read_t4(path), with_space = read_t4(path, t1);
+    ASSERT_TRUE(alone.ok() && with_space.ok()) << with_space.status().message();
+    EXPECT_EQ(with_space->missing, 0u);
+    EXPECT_THAT(with_space->costs, testing::UnorderedElementsAreArray(alone->costs));
+}
 INSTANTIATE_TEST_SUITE_P(All, RecordedSpaces, testing::Values("A100", "MI250X", "W7800"), [](const auto& each) { return each.param; });
 
 }  // namespace

@@ -44,6 +44,39 @@ TEST(T4, IsReadPlainAndCompressed) {
     }
 }
 
+TEST(T4, OfAConfigurationThatIsThereTwiceTheLaterResultCounts) {
+    const std::string path = temporary("twice.json");
+    std::ofstream(path) << R"({"results": [
+      {"configuration": {"a": 1, "b": 2}, "invalidity": "correct", "measurements": [{"name": "time", "value": 5}]},
+      {"configuration": {"a": 2, "b": 2}, "invalidity": "correct", "measurements": [{"name": "time", "value": 7}]},
+      {"configuration": {"b": 2, "a": 1}, "invalidity": "correct", "measurements": [{"name": "time", "value": 4}]},
+      {"configuration": {"a": 2, "b": 2}, "invalidity": "runtime", "measurements": []}]})";
+    const auto recorded = read_t4(path);
+    ASSERT_TRUE(recorded.ok()) << recorded.status().message();
+    EXPECT_THAT(recorded->costs, testing::ElementsAre(4, failed_cost));
+    EXPECT_THAT(recorded->outcomes, testing::ElementsAre("correct", "runtime"));
+    std::filesystem::remove(path);
+}
+
+TEST(T4, WrittenFromARecordedSpaceComesBackWithItsPredictions) {
+    RecordedSpace written = test::bowl();
+    std::vector<double> prior;
+    for (uint32_t index = 0; index < written.space.size(); ++index) prior.push_back(1 + index % 7);
+    ASSERT_TRUE(written.space.set_guidance(prior, {5, 3}).ok());
+    for (const char* name : {"written.json", "written.json.gz"}) {
+        const std::string path = temporary(name);
+        ASSERT_TRUE(write_t4(written, path).ok());
+        const auto read = read_t4(path);
+        ASSERT_TRUE(read.ok()) << read.status().message();
+        EXPECT_EQ(read->costs, written.costs);
+        EXPECT_EQ(read->outcomes, written.outcomes);
+        EXPECT_THAT(read->space.prior(), testing::ElementsAreArray(prior));
+        EXPECT_THAT(read->space.seeds(), testing::ElementsAre(5, 3));
+        std::filesystem::remove(path);
+    }
+    EXPECT_THAT(write_t4(written, "/nowhere/x.json").message(), HasSubstr("cannot write '/nowhere/x.json'"));
+}
+
 TEST(T4, SaysWhatIsWrongWithAFile) {
     const std::string path = temporary("bad.json");
     const auto message = [&](const std::string& text) {
