@@ -1,6 +1,7 @@
 // Starting, asking and losing workers.
 #include "tuner/worker.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 
 #include "core/scratch_directory.h"
 
@@ -34,6 +36,31 @@ std::string last_words(const std::string& log) {
     return ": " + words.substr(0, 300);
 }
 
+// Kills what belongs to the session that `leader` began: all that it had started, also compilers in process groups of their own. The leader must
+// not have been waited for yet, or its number could be another's.
+void kill_session(pid_t leader) {
+    for (int round = 0; round < 100; ++round) {  // until nothing new has come while we looked
+        bool found = false;
+        const std::unique_ptr<DIR, int (*)(DIR*)> processes(opendir("/proc"), closedir);
+        while (const dirent* entry = processes ? readdir(processes.get()) : nullptr) {
+            const auto pid = static_cast<pid_t>(atoi(entry->d_name));
+            if (pid <= 0 || pid == leader) continue;
+            const auto stat = read_file("/proc/" + std::string(entry->d_name) + "/stat");
+            if (!stat.ok()) continue;
+            // "PID (NAME) STATE PARENT GROUP SESSION ...", where the name may hold anything.
+            char state = 'Z';
+            int parent = 0, group = 0, session = 0;
+            const size_t end = stat->rfind(')');
+            if (end == std::string::npos || sscanf(stat->c_str() + end + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4) continue;
+            if (session != leader || state == 'Z' || state == 'X') continue;
+            kill(pid, SIGKILL);
+            found = true;
+        }
+        if (!found) return;
+        poll(nullptr, 0, 1);
+    }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<std::string>& command, const std::string& log) {
@@ -52,14 +79,13 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
     posix_spawn_file_actions_adddup2(&actions, theirs.get(), 0);
     posix_spawn_file_actions_adddup2(&actions, theirs.get(), 1);
     posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    // A process group of its own: Ctrl-C is for the tuner, which lets the current candidate finish.
+    // A session of its own: Ctrl-C is for the tuner, which lets the current candidate finish; and it tells what the worker has started.
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
-    posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
@@ -75,21 +101,25 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
 
 WorkerProcess::~WorkerProcess() {
     if (pid_ < 0) return;
-    kill(-pid_, SIGKILL);
+    kill(pid_, SIGKILL);
+    kill_session(pid_);
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
 }
 
 WorkerProcess::Exchange WorkerProcess::lost(End end, double timeout_seconds) {
     socket_ = Descriptor();
-    if (end == End::timed_out) kill(-pid_, SIGKILL);
-    int status = 0;
+    if (end == End::timed_out) kill(pid_, SIGKILL);
     // A worker that closed its pipe is about to end; one that does not is made to.
-    for (int wait_ms = 0; waitpid(pid_, &status, WNOHANG) == 0; ++wait_ms) {
-        if (wait_ms == 2000) kill(-pid_, SIGKILL);
+    siginfo_t info{};
+    for (int wait_ms = 0; waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0; ++wait_ms) {
+        if (wait_ms == 2000) kill(pid_, SIGKILL);
         poll(nullptr, 0, 1);
     }
-    kill(-pid_, SIGKILL);  // what it had started
+    kill_session(pid_);  // what it had started
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
     pid_ = -1;
     Exchange exchange{end, {}, ""};
     exchange.reply.outcome = end == End::timed_out ? Outcome::timeout : Outcome::runtime;
