@@ -95,6 +95,7 @@ public:
     void add_to(CommandLine& line);
     // Each once, in the order of --problem, the file, the model. invalid_argument if there is none, or one is wrong: it is named, in a file by its line.
     Result<std::vector<Problem>> problems() const;
+    bool given() const { return !texts_.empty() || !file_.empty() || !model_.empty(); }
     bool is_list() const { return !file_.empty() || texts_.size() + (model_.empty() ? 0 : 1) > 1; }  // was more than one asked for
 
 private:

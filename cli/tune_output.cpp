@@ -48,6 +48,9 @@ Json to_json(const TuneReport& report) {
                          {"worst", to_json(report.trials[*report.worst])},
                          {"ties", ties}});
     }
+    Json front = Json::array();
+    for (const size_t member : report.front) front.push_back(to_json(report.trials[member]));
+    json["front"] = front;
     Json failed = Json::array();
     for (const TuneTrial& trial : report.trials)
         if (trial.measurement.outcome != Outcome::correct) failed.push_back(to_json(trial));
@@ -77,24 +80,43 @@ void print_report(const TuneReport& report) {
         std::printf("%-7s %12.1f us\n", "median", report.median_us);
         row("worst", report.trials[*report.worst]);
     }
+    if (report.front.size() > 1) {
+        std::printf("no other is both faster and nearer the reference than one of these:\n");
+        for (const size_t member : report.front) {
+            const TuneTrial& trial = report.trials[member];
+            std::printf("%20.1f us  error %.2e  %s\n", trial.measurement.median_us, trial.measurement.error, tilewright::to_json(trial.config).c_str());
+        }
+    }
+    if (!report.best && report.objective.max_error > 0) std::printf("no correct result was within an error of %g\n", report.objective.max_error);
     for (const std::string& note : report.notes) std::printf("note: %s\n", note.c_str());
     if (!report.device_failure.empty()) std::printf("%s\n", report.device_failure.c_str());
 }
 
 Json to_json(const WorkResult& result) {
     if (result.status.ok()) return to_json(result.report);
-    return {{"problem", to_text(result.problem)}, {"error", result.status.message()}};
+    return {{"problem", to_text(result.problem)}, {"device", result.device}, {"error", result.status.message()}};
 }
 
 void print_table(const std::vector<WorkResult>& results) {
-    size_t width = 7;
-    for (const WorkResult& result : results) width = std::max(width, to_text(result.problem).size());
-    std::printf("%-*s  %12s  %13s  %s\n", static_cast<int>(width), "problem", "best", "tried", "config");
+    size_t width = 7, device_width = 0;  // of the device's column, which only several need
+    for (const WorkResult& result : results) {
+        width = std::max(width, to_text(result.problem).size());
+        if (result.device != results[0].device) device_width = 8;
+    }
+    for (const WorkResult& result : results)
+        if (device_width > 0) device_width = std::max(device_width, result.device.size() + 2);
+    const auto begin = [&](const std::string& problem, const std::string& device) {
+        std::printf("%-*s  ", static_cast<int>(width), problem.c_str());
+        if (device_width > 0) std::printf("%-*s", static_cast<int>(device_width), device.c_str());
+    };
+    begin("problem", "device");
+    std::printf("%12s  %13s  %s\n", "best", "tried", "config");
     size_t tuned = 0;
-    for (const auto& [problem, status, report] : results) {
-        std::printf("%-*s  ", static_cast<int>(width), to_text(problem).c_str());
-        if (!status.ok()) {
-            std::printf("%s\n", status.message().c_str());
+    for (const WorkResult& result : results) {
+        const TuneReport& report = result.report;
+        begin(to_text(result.problem), result.device);
+        if (!result.status.ok()) {
+            std::printf("%s\n", result.status.message().c_str());
             continue;
         }
         const std::string tried = std::to_string(report.trials.size()) + "/" + std::to_string(report.legal);

@@ -15,10 +15,11 @@ CompilePool::~CompilePool() {
     threads_.clear();
 }
 
-void CompilePool::submit(int64_t ticket, WorkerRequest request) {
+int64_t CompilePool::submit(WorkerRequest request) {
     const std::scoped_lock lock(mutex_);
-    jobs_.push_back({ticket, std::move(request)});
+    jobs_.push_back({++last_ticket_, std::move(request)});
     changed_.notify_all();
+    return last_ticket_;
 }
 
 WorkerReply CompilePool::wait(int64_t ticket) {
@@ -29,14 +30,32 @@ WorkerReply CompilePool::wait(int64_t ticket) {
     return reply;
 }
 
+void CompilePool::forget(int64_t ticket) {
+    const std::scoped_lock lock(mutex_);
+    if (std::erase_if(jobs_, [&](const Job& job) { return job.ticket == ticket; }) == 0 && done_.erase(ticket) == 0) forgotten_.insert(ticket);
+}
+
+CompilePool::Quiet::Quiet(CompilePool& pool) : pool_(pool) {
+    std::unique_lock lock(pool_.mutex_);
+    ++pool_.quiet_;
+    pool_.changed_.wait(lock, [this] { return pool_.compiling_ == 0; });
+}
+
+CompilePool::Quiet::~Quiet() {
+    const std::scoped_lock lock(pool_.mutex_);
+    --pool_.quiet_;
+    pool_.changed_.notify_all();
+}
+
 void CompilePool::work(int number, const std::stop_token& stop) {
     std::unique_ptr<WorkerProcess> worker;  // started by this thread: it ends with it
     while (true) {
         std::unique_lock lock(mutex_);
-        if (!changed_.wait(lock, stop, [&] { return !jobs_.empty(); })) return;
+        if (!changed_.wait(lock, stop, [&] { return !jobs_.empty() && quiet_ == 0; })) return;
         if (stop.stop_requested()) return;
         const Job job = std::move(jobs_.front());
         jobs_.pop_front();
+        ++compiling_;
         lock.unlock();
 
         WorkerReply reply;
@@ -56,7 +75,8 @@ void CompilePool::work(int number, const std::stop_token& stop) {
             reply.outcome = Outcome::compile;
         }
         lock.lock();
-        done_[job.ticket] = std::move(reply);
+        --compiling_;
+        if (forgotten_.erase(job.ticket) == 0) done_[job.ticket] = std::move(reply);
         changed_.notify_all();
     }
 }

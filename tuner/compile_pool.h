@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,17 +13,33 @@
 
 namespace tilewright {
 
-// Thread-safe. Destruction ends the compilations in progress.
+// Thread-safe: the devices of a machine share one. First come, first served; whoever has a bounded number of requests in it gets a fair share. Destruction
+// ends the compilations in progress.
 class CompilePool {
 public:
     // `command` starts a worker; their logs are "<log_prefix><number>".
     CompilePool(std::vector<std::string> command, std::string log_prefix, int workers, double timeout_seconds);
     ~CompilePool();
 
-    void submit(int64_t ticket, WorkerRequest request);
+    // Returns a ticket, to be waited for or forgotten.
+    int64_t submit(WorkerRequest request);
     // Waits for the ticket, which is then forgotten. A compiler that died or hung is a reply with outcome compile or timeout.
     WorkerReply wait(int64_t ticket);
+    // Nobody will wait for it: it is not compiled unless that has begun.
+    void forget(int64_t ticket);
     int workers() const { return static_cast<int>(threads_.size()); }
+
+    // While one lives nothing is compiled: for measurements on the processor that compiles. It must not outlive the pool.
+    class Quiet {
+    public:
+        explicit Quiet(CompilePool& pool);  // waits for the compilations in progress
+        ~Quiet();
+        Quiet(const Quiet&) = delete;
+        Quiet& operator=(const Quiet&) = delete;
+
+    private:
+        CompilePool& pool_;
+    };
 
 private:
     struct Job {
@@ -38,6 +55,9 @@ private:
     std::condition_variable_any changed_;
     std::deque<Job> jobs_;
     std::map<int64_t, WorkerReply> done_;
+    std::set<int64_t> forgotten_;  // of those in progress
+    int64_t last_ticket_ = 0;
+    int compiling_ = 0, quiet_ = 0;
     std::vector<std::jthread> threads_;
 };
 

@@ -46,11 +46,11 @@ std::string anchor(size_t place) { return "problem" + std::to_string(place + 1);
 
 std::string overview(const std::vector<WorkResult>& results) {
     std::string text =
-        "<div class=\"wide\"><table>\n<tr><th>problem</th><th class=\"number\">best, us</th><th class=\"number\">tried</th><th "
+        "<div class=\"wide\"><table>\n<tr><th>problem</th><th>device</th><th class=\"number\">best, us</th><th class=\"number\">tried</th><th "
         "class=\"number\">legal</th></tr>\n";
     for (size_t i = 0; i < results.size(); ++i) {
-        const auto& [problem, status, report] = results[i];
-        text += "<tr><td><a href=\"#" + anchor(i) + "\">" + escape_markup(to_text(problem)) + "</a></td>";
+        const auto& [problem, status, report, device] = results[i];
+        text += "<tr><td><a href=\"#" + anchor(i) + "\">" + escape_markup(to_text(problem)) + "</a></td>" + cell(device);
         if (!status.ok())
             text += "<td colspan=\"3\">" + escape_markup(status.message()) + "</td>";
         else
@@ -81,12 +81,8 @@ std::string summary(const TuneReport& report) {
     return text;
 }
 
-std::string ten_best(const TuneReport& report) {
-    std::vector<size_t> order;
-    for (size_t i = 0; i < report.trials.size(); ++i)
-        if (report.trials[i].measurement.outcome == Outcome::correct) order.push_back(i);
-    std::ranges::stable_sort(order, {}, [&](size_t i) { return std::pair(i != *report.best, report.trials[i].measurement.median_us); });
-    order.resize(std::min<size_t>(order.size(), 10));
+// Trials with their configs, in this order.
+std::string trial_table(const char* title, const TuneReport& report, const std::vector<size_t>& order) {
     std::vector<ConfigField> differing;
     std::string same;
     for (const ConfigField& field : config_fields()) {
@@ -97,7 +93,7 @@ std::string ten_best(const TuneReport& report) {
             differing.push_back(field);
     }
     std::string text =
-        "<h3>The ten best</h3>\n<div class=\"wide\"><table>\n<tr><th class=\"number\">median, us</th><th class=\"number\">20 to 80 %</th>"
+        "<h3>" + std::string(title) + "</h3>\n<div class=\"wide\"><table>\n<tr><th class=\"number\">median, us</th><th class=\"number\">20 to 80 %</th>"
         "<th class=\"number\">samples</th><th class=\"number\">model, us</th><th class=\"number\">error</th>";
     for (const ConfigField& field : differing) text += "<th class=\"number\">" + std::string(field.name) + "</th>";
     text += "</tr>\n";
@@ -110,6 +106,17 @@ std::string ten_best(const TuneReport& report) {
     }
     text += "</table></div>\n";
     return same.empty() ? text : text + "<p>The same in all of them: " + same + ".</p>\n";
+}
+
+std::string best_tables(const TuneReport& report) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < report.trials.size(); ++i)
+        if (report.trials[i].measurement.outcome == Outcome::correct) order.push_back(i);
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return std::pair(i != *report.best, report.trials[i].measurement.median_us); });
+    order.resize(std::min<size_t>(order.size(), 10));
+    std::string text = trial_table("The ten best", report, order);
+    if (report.front.size() > 1) text += trial_table("No other is both faster and nearer the reference than one of these", report, report.front);
+    return text;
 }
 
 // Failures with the same words are one row.
@@ -134,12 +141,12 @@ std::string html_report(const std::vector<WorkResult>& results) {
     std::string page = head;
     if (results.size() > 1) page += overview(results);
     for (size_t i = 0; i < results.size(); ++i) {
-        const auto& [problem, status, report] = results[i];
+        const auto& [problem, status, report, device] = results[i];
         page += "<section id=\"" + anchor(i) + "\">\n<h2>" + escape_markup(to_text(problem)) + "</h2>\n";
         if (!status.ok())
             page += "<p>" + escape_markup(status.message()) + "</p>\n";
         else
-            page += summary(report) + (report.best ? ten_best(report) + search_figures(report) + tunable_figures(report) : "") + rejections(report);
+            page += summary(report) + (report.best ? best_tables(report) + search_figures(report) + tunable_figures(report) : "") + rejections(report);
         page += "</section>\n";
     }
     return page + "</body>\n</html>\n";

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <deque>
 #include <numeric>
-#include <thread>
 
 #include "backends/amd/main_loop.h"
 #include "core/scratch_directory.h"
@@ -70,13 +69,13 @@ Status predict_candidate(const WorkerRequest& request, WorkerReply& reply) {
     return {};
 }
 
-Result<TuneReport> predict_space(const Problem& problem, const Arch& arch, Store& store, const TuneOptions& options) {
+Result<TuneReport> predict_space(const Problem& problem, const Arch& arch, Store& store, const TuneOptions& given) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
     const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     if (problem.operation != Operation::forward) return Status(StatusCode::unsupported, "only forward problems are predicted: " + to_text(problem));
-    if (options.worker_command.empty()) return invalid_argument("no worker command was given");
+    if (given.worker_command.empty()) return invalid_argument("no worker command was given");
     TILEWRIGHT_ASSIGN_OR_RETURN(Backend* const backend, find_backend(arch.backend));
     TILEWRIGHT_ASSIGN_OR_RETURN(const Toolchain toolchain, toolchain_of(*backend));
     TILEWRIGHT_ASSIGN_OR_RETURN(const TuningSpace space, tuning_space(problem, arch, {}));
@@ -86,6 +85,7 @@ Result<TuneReport> predict_space(const Problem& problem, const Arch& arch, Store
     report.device = DeviceInfo{arch.name, "no device: predicted", arch, ""};
     report.strategy = "model";
     report.legal = static_cast<int64_t>(space.configs.size());
+    const TuneOptions options = with_counted_budget(given, report.legal);
     report.rejected = space.rejected;
     report.rejected_examples = space.rejected_examples;
     report.roofline_us = roofline_us(problem, arch);
@@ -110,14 +110,14 @@ Result<TuneReport> predict_space(const Problem& problem, const Arch& arch, Store
     std::erase_if(order, [&](size_t place) { return done[place]; });
     std::ranges::stable_sort(order, {}, [&](size_t place) { return space.search.prior()[place]; });
 
-    const int jobs = options.compile_jobs > 0 ? options.compile_jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    const int jobs = compile_jobs(options);
     CompilePool pool(options.worker_command, scratch.file("compiler_"), jobs, options.compile_timeout_seconds);
     const auto over = [&](size_t in_flight) {
         if (options.stop != nullptr && options.stop->load()) return true;
         if (options.budget_seconds > 0 && seconds() >= options.budget_seconds) return true;
         return options.budget_evaluations > 0 && static_cast<int64_t>(report.trials.size() + in_flight) >= options.budget_evaluations;
     };
-    std::deque<size_t> flying;
+    std::deque<std::pair<size_t, int64_t>> flying;  // place and ticket
     for (size_t next = 0; next < order.size() || !flying.empty();) {
         while (next < order.size() && flying.size() < static_cast<size_t>(2 * jobs) && !over(flying.size())) {
             WorkerRequest request;
@@ -125,13 +125,13 @@ Result<TuneReport> predict_space(const Problem& problem, const Arch& arch, Store
             request.device = arch.name;
             request.problem = problem;
             request.configs = {space.configs[order[next]]};
-            pool.submit(static_cast<int64_t>(order[next]), std::move(request));
-            flying.push_back(order[next++]);
+            flying.emplace_back(order[next], pool.submit(std::move(request)));
+            ++next;
         }
         if (flying.empty()) break;
-        const size_t place = flying.front();
+        const auto [place, ticket] = flying.front();
         flying.pop_front();
-        const WorkerReply reply = pool.wait(static_cast<int64_t>(place));
+        const WorkerReply reply = pool.wait(ticket);
         Measurement measurement;
         measurement.config = space.configs[place];
         measurement.host = host_name();

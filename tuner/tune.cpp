@@ -6,7 +6,6 @@
 #include <ctime>
 #include <deque>
 #include <limits>
-#include <thread>
 #include <unordered_map>
 
 #include "core/scratch_directory.h"
@@ -14,9 +13,9 @@
 #include "runtime/device_class.h"
 #include "tuner/candidate_runner.h"
 #include "tuner/compile_pool.h"
-#include "tuner/device_tasks.h"
 #include "tuner/seeds.h"
 #include "tuner/strategy.h"
+#include "tuner/tune_race.h"
 #include "tuner/tune_report.h"
 
 namespace tilewright {
@@ -39,8 +38,9 @@ public:
     Status run(const MeasurementKey& key) {
         key_ = key;
         TILEWRIGHT_RETURN_IF_ERROR(resume());
-        const int jobs = options_.compile_jobs > 0 ? options_.compile_jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-        CompilePool pool(options_.worker_command, scratch_.file("compiler_"), jobs, options_.compile_timeout_seconds);
+        std::optional<CompilePool> own;
+        if (options_.pool == nullptr) own.emplace(options_.worker_command, scratch_.file("compiler_"), compile_jobs(options_), options_.compile_timeout_seconds);
+        CompilePool& pool = options_.pool != nullptr ? *options_.pool : *own;
         CandidateRunner runner({.command = options_.worker_command,
                                 .log = scratch_.file("device"),
                                 .run_timeout_seconds = options_.run_timeout_seconds,
@@ -108,9 +108,9 @@ private:
     void add_trial(uint32_t index, const Measurement& measurement, bool resumed) {
         report_.trials.push_back({measurement.config, measurement, space_.search.prior()[index], resumed});
         indices_.push_back(index);
-        const bool correct = measurement.outcome == Outcome::correct;
-        if (correct && (!report_.best || measurement.median_us < report_.trials[*report_.best].measurement.median_us)) report_.best = report_.trials.size() - 1;
-        search_.tell(index, correct ? measurement.median_us : failed_cost);
+        const bool good = counts(options_.objective, measurement);
+        if (good && (!report_.best || measurement.median_us < report_.trials[*report_.best].measurement.median_us)) report_.best = report_.trials.size() - 1;
+        search_.tell(index, good ? measurement.median_us : failed_cost);
     }
 
     void show(bool racing) const {
@@ -127,11 +127,19 @@ private:
         return {};
     }
 
-    // Compilers and measurements share a CPU, so there they take turns; on a GPU the pool works ahead while candidates run.
+    bool shares_processor() const { return report_.device.arch.backend == "cpu"; }
+
     Status explore(CompilePool& pool, CandidateRunner& runner) {
-        const bool shared = report_.device.arch.backend == "cpu";
-        const size_t ahead = static_cast<size_t>(pool.workers()) * (shared ? 1 : 2);
         std::deque<InFlight> queue;
+        const Status status = explore(pool, runner, queue);
+        for (const InFlight& each : queue) pool.forget(each.ticket);
+        return status;
+    }
+
+    // Compilers and measurements share a CPU, so there they take turns; on a GPU the pool works ahead while candidates run.
+    Status explore(CompilePool& pool, CandidateRunner& runner, std::deque<InFlight>& queue) {
+        const bool shared = shares_processor();
+        const size_t ahead = static_cast<size_t>(pool.workers()) * (shared ? 1 : 2);
         while (true) {
             while (queue.size() < ahead && !over(queue.size())) {
                 const auto index = search_.propose();
@@ -139,25 +147,27 @@ private:
                 WorkerRequest compile = request(WorkerAction::compile);
                 compile.configs = {space_.configs[*index]};
                 compile.files = {file_of(*index)};
-                queue.push_back({*index, *index});
-                pool.submit(*index, std::move(compile));
+                queue.push_back({*index, pool.submit(std::move(compile))});
             }
             if (queue.empty()) return {};
-            std::unordered_map<int64_t, WorkerReply> compiled;
-            if (shared)
-                for (const InFlight& each : queue) compiled[each.ticket] = pool.wait(each.ticket);
+            std::deque<std::pair<uint32_t, WorkerReply>> compiled;
             do {
+                if (over()) return {};  // time is up or a stop was asked for: what was only compiled is dropped
                 const InFlight next = queue.front();
                 queue.pop_front();
-                if (over()) continue;  // time is up or a stop was asked for: what was only compiled is dropped
-                const WorkerReply reply = shared ? compiled.at(next.ticket) : pool.wait(next.ticket);
-                if (Status status = try_candidate(next.index, reply, runner); !status.ok()) {
+                compiled.emplace_back(next.index, pool.wait(next.ticket));
+            } while (shared && !queue.empty());
+            std::optional<CompilePool::Quiet> quiet;
+            if (shared) quiet.emplace(pool);
+            for (const auto& [index, reply] : compiled) {
+                if (over()) return {};
+                if (Status status = try_candidate(index, reply, runner); !status.ok()) {
                     if (status.code() != StatusCode::unavailable || runner.workers_lost() == 0) return status;
                     report_.device_failure = status.message();
                     report_.stopped = "device";
                     return {};
                 }
-            } while (shared && !queue.empty());
+            }
             if (over()) return {};
         }
     }
@@ -180,76 +190,12 @@ private:
         if (reply.outcome == Outcome::correct) set_timing(measurement, reply.timings[0]);
         return store_trial(index, measurement);
     }
-    // The best few, measured in turns until they are told apart or time is up; their times replace the first ones.
+
     Status race(CompilePool& pool, CandidateRunner& runner) {
         if (!report_.best) return {};
-        const std::vector<size_t> finalists = finalists_of(report_, static_cast<size_t>(std::max(1, options_.finalists)));
-        report_.ties = {*report_.best};
-        if (static_cast<int64_t>(report_.trials.size()) == report_.resumed) return take_stored_winner();
-        if (finalists.size() < 2) return {};
-
         show(true);
-        WorkerRequest all = request(WorkerAction::race);
-        all.seconds = race_seconds();
-        for (const size_t finalist : finalists) {
-            const uint32_t index = indices_[finalist];
-            all.configs.push_back(space_.configs[index]);
-            all.files.push_back(file_of(index));
-            if (!report_.trials[finalist].resumed) continue;
-            WorkerRequest compile = request(WorkerAction::compile);
-            compile.configs = {all.configs.back()};
-            compile.files = {all.files.back()};
-            pool.submit(index, std::move(compile));
-            if (const WorkerReply reply = pool.wait(index); reply.outcome != Outcome::correct) {
-                all.configs.pop_back();
-                all.files.pop_back();
-            }
-        }
-        const int64_t began = std::time(nullptr);
-        auto raced = runner.race(all);
-        if (!raced.ok() || raced->outcome != Outcome::correct || raced->timings.size() != all.configs.size()) {
-            report_.notes.push_back("the finalists could not be measured in turns: " + (raced.ok() ? raced->message : raced.status().message()));
-            return {};
-        }
-        std::vector<size_t> trials;  // of the racers
-        for (const Config& config : all.configs)
-            for (const size_t finalist : finalists)
-                if (report_.trials[finalist].config == config) trials.push_back(finalist);
-        for (size_t i = 0; i < trials.size(); ++i)
-            if (raced->timings[i].samples > 0) set_timing(report_.trials[trials[i]].measurement, raced->timings[i]);
-        report_.ties.clear();
-        for (const size_t tie : raced->ties) report_.ties.push_back(trials[tie]);
-        settle_ties(report_, space_.search, search_.history(), indices_);
-        return store_race(trials, raced->timings, began);
-    }
-
-    // With nothing new the winner is what lookups answer already: the earlier race's, if there was one.
-    Status take_stored_winner() {
-        const Result<Measurement> stored = store_.best(report_.problem, device_class(report_.device));
-        if (!stored.ok()) return stored.status();
-        for (size_t i = 0; i < report_.trials.size(); ++i)
-            if (report_.trials[i].config == stored->config) report_.best = i;
-        report_.ties = {*report_.best};
-        return {};
-    }
-
-    // The winner as settled, then the others by time.
-    Status store_race(const std::vector<size_t>& trials, const std::vector<Timing>& timings, int64_t began) {
-        std::vector<size_t> placed;
-        for (size_t i = 0; i < trials.size(); ++i)
-            if (timings[i].samples > 0) placed.push_back(trials[i]);
-        std::ranges::sort(placed, {}, [&](size_t i) { return std::pair(i != *report_.best, report_.trials[i].measurement.median_us); });
-        for (size_t i = 0; i < placed.size(); ++i) {
-            Measurement& measurement = report_.trials[placed[i]].measurement;
-            measurement.race = began;
-            measurement.place = static_cast<int>(i) + 1;
-            measurement.measured_at = 0;
-            measurement.note = "raced";
-            measurement.host = host_;
-            measurement.driver = report_.device.driver;
-            TILEWRIGHT_ASSIGN_OR_RETURN(measurement.id, store_.add(key_, measurement));
-        }
-        return {};
+        return race_finalists({options_, store_, key_, space_, search_.history(), indices_, pool, runner, request(WorkerAction::race),
+                               [this](uint32_t index) { return file_of(index); }, race_seconds(), report_});
     }
 
     const TuneOptions& options_;
@@ -268,30 +214,36 @@ private:
 }  // namespace
 
 Result<TuneReport> tune(const Problem& problem, const std::string& device, Store& store, const TuneOptions& options) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(const TuneDevice found, find_tune_device(device));
+    return tune(problem, found, store, options);
+}
+
+Result<TuneReport> tune(const Problem& problem, const TuneDevice& device, Store& store, const TuneOptions& options) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     if (options.worker_command.empty()) return invalid_argument("no worker command was given");
     TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Strategy> strategy, make_strategy(options.strategy));
     TuneReport report;
     report.problem = problem;
     report.strategy = options.strategy;
-    TILEWRIGHT_ASSIGN_OR_RETURN(report.device, find_device(device));
-    TILEWRIGHT_ASSIGN_OR_RETURN(Backend* const backend, find_backend(report.device.arch.backend));
-    TILEWRIGHT_ASSIGN_OR_RETURN(const Toolchain toolchain, toolchain_of(*backend));
+    report.device = device.info;
     std::vector<Config> seeds;
     if (options.use_seeds) {
         TILEWRIGHT_ASSIGN_OR_RETURN(seeds, seed_configs(problem, report.device, store, 8));
     }
-    TILEWRIGHT_ASSIGN_OR_RETURN(TuningSpace space, tuning_space(problem, report.device.arch, seeds));
-    TILEWRIGHT_ASSIGN_OR_RETURN(const MeasurementKey key, store.put_key(problem, device_class(report.device), toolchain));
+    report.objective = options.objective;
+    TILEWRIGHT_ASSIGN_OR_RETURN(TuningSpace space, tuning_space(problem, report.device.arch, seeds, options.objective.deterministic));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const MeasurementKey key, store.put_key(problem, device_class(report.device), device.toolchain));
     TILEWRIGHT_ASSIGN_OR_RETURN(ScratchDirectory scratch, ScratchDirectory::create());
     report.legal = static_cast<int64_t>(space.configs.size());
     report.rejected = space.rejected;
     report.rejected_examples = space.rejected_examples;
     report.seeds = static_cast<int64_t>(space.search.seeds().size());
     report.roofline_us = roofline_us(problem, report.device.arch);
-    Tuner tuner(options, store, std::move(space), std::move(scratch), std::move(strategy), report);
+    const TuneOptions counted = with_counted_budget(options, report.legal);
+    Tuner tuner(counted, store, std::move(space), std::move(scratch), std::move(strategy), report);
     TILEWRIGHT_RETURN_IF_ERROR(tuner.run(key));
     summarize_trials(report);
+    if (report.best) TILEWRIGHT_RETURN_IF_ERROR(store.clear_miss(to_text(problem), device_class(report.device)));
     return report;
 }
 

@@ -4,15 +4,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <thread>
 
 namespace tilewright {
+
+bool counts(const TuneObjective& objective, const Measurement& measurement) {
+    return measurement.outcome == Outcome::correct && (objective.max_error <= 0 || (measurement.error >= 0 && measurement.error <= objective.max_error));
+}
 
 std::vector<size_t> finalists_of(const TuneReport& report, size_t limit) {
     const double slowest = 1.1 * report.trials[*report.best].measurement.median_us;
     std::vector<size_t> finalists;
     for (size_t i = 0; i < report.trials.size(); ++i)
-        if (report.trials[i].measurement.outcome == Outcome::correct) finalists.push_back(i);
+        if (counts(report.objective, report.trials[i].measurement)) finalists.push_back(i);
     std::ranges::stable_sort(finalists, {}, [&](size_t i) { return report.trials[i].measurement.median_us; });
     // Two at least: only a race replaces the winner of an earlier run's race.
     while (finalists.size() > 2 && report.trials[finalists.back()].measurement.median_us > slowest) finalists.pop_back();
@@ -25,6 +31,17 @@ void set_timing(Measurement& measurement, const Timing& timing) {
     measurement.p20_us = timing.p20_us;
     measurement.p80_us = timing.p80_us;
     measurement.samples = timing.samples;
+}
+
+int compile_jobs(const TuneOptions& options) {
+    return options.compile_jobs > 0 ? options.compile_jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+TuneOptions with_counted_budget(TuneOptions options, int64_t legal) {
+    if (options.budget_fraction <= 0) return options;
+    const int64_t count = std::max<int64_t>(1, std::llround(std::ceil(options.budget_fraction * static_cast<double>(legal) - 1e-9)));
+    options.budget_evaluations = options.budget_evaluations > 0 ? std::min(options.budget_evaluations, count) : count;
+    return options;
 }
 
 std::string host_name() {
@@ -52,6 +69,21 @@ void settle_ties(TuneReport& report, const SearchSpace& space, const SearchHisto
     report.best = winner;
 }
 
+namespace {
+
+std::vector<size_t> front_of(const TuneReport& report) {
+    std::vector<size_t> sorted, front;
+    const auto measurement = [&](size_t i) -> const Measurement& { return report.trials[i].measurement; };
+    for (size_t i = 0; i < report.trials.size(); ++i)
+        if (measurement(i).outcome == Outcome::correct && measurement(i).error >= 0) sorted.push_back(i);
+    std::ranges::stable_sort(sorted, {}, [&](size_t i) { return std::pair(measurement(i).median_us, measurement(i).error); });
+    for (const size_t i : sorted)
+        if (front.empty() || measurement(i).error < measurement(front.back()).error) front.push_back(i);
+    return front;
+}
+
+}  // namespace
+
 void summarize_trials(TuneReport& report) {
     std::vector<double> times;
     for (size_t i = 0; i < report.trials.size(); ++i) {
@@ -61,6 +93,7 @@ void summarize_trials(TuneReport& report) {
         times.push_back(measurement.median_us);
         if (!report.worst || measurement.median_us > report.trials[*report.worst].measurement.median_us) report.worst = i;
     }
+    report.front = front_of(report);
     if (times.empty()) return;
     std::ranges::sort(times);
     report.median_us = times[times.size() / 2];

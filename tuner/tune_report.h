@@ -9,9 +9,15 @@
 namespace tilewright {
 
 void set_timing(Measurement& measurement, const Timing& timing);
+int compile_jobs(const TuneOptions& options);  // compilers at the same time: as asked, or one per core
+// A fraction of `legal` configs as a number, one at least; the lower of two limits counts.
+TuneOptions with_counted_budget(TuneOptions options, int64_t legal);
 std::string host_name();  // empty if the system does not say
 
-// The correct trials within 10 % of the best, fastest first, two at least if there are so many,
+// Whether it may win.
+bool counts(const TuneObjective& objective, const Measurement& measurement);
+
+// The trials that may win within 10 % of the best, fastest first, two at least if there are so many,
 // `limit` at most. There is a best.
 std::vector<size_t> finalists_of(const TuneReport& report, size_t limit);
 
@@ -19,7 +25,7 @@ std::vector<size_t> finalists_of(const TuneReport& report, size_t limit);
 // similar problem. `indices` are the trials' places in the space.
 void settle_ties(TuneReport& report, const SearchSpace& space, const SearchHistory& history, const std::vector<uint32_t>& indices);
 
-// Counts outcomes, finds the worst and the median.
+// Counts outcomes, finds the worst, the median and the front.
 void summarize_trials(TuneReport& report);
 
 // Where the run stands after `seconds`.

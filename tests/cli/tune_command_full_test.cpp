@@ -2,12 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/process.h"
 #include "core/scratch_directory.h"
+#include "db/store.h"
 #include "markup.h"
+#include "runtime/device_class.h"
+#include "tuner/device_tasks.h"
 
 namespace tilewright {
 namespace {
@@ -18,7 +23,8 @@ using testing::HasSubstr;
 class TuneCommand : public testing::Test {
 protected:
     ProcessResult tune(std::vector<std::string> arguments) {
-        arguments.insert(arguments.begin(), {TILEWRIGHT_COMMAND, "tune", "--budget", "3", "--db", file("t.db"), "--quiet"});
+        if (std::ranges::find(arguments, "--budget") == arguments.end()) arguments.insert(arguments.end(), {"--budget", "3"});
+        arguments.insert(arguments.begin(), {TILEWRIGHT_COMMAND, "tune", "--db", file("t.db"), "--quiet"});
         Result<ProcessResult> result = run_process({.arguments = std::move(arguments), .timeout_seconds = 300});
         EXPECT_TRUE(result.ok()) << result.status().message();
         return result.ok() ? *result : ProcessResult{};
@@ -81,6 +87,26 @@ TEST_F(TuneCommand, OneProblemIsAnObjectAndSeveralAreAnArray) {
     EXPECT_TRUE(json::parse(two.output).is_array());
 }
 
+TEST_F(TuneCommand, TunesWhatLookupsMissedOnTheDevice) {
+    const DeviceClass here = device_class(*find_device("cpu:0"));
+    {
+        Store store = *Store::open(file("t.db"), StoreMode::create);
+        DeviceClass other = here;
+        other.name = "another processor";
+        ASSERT_TRUE(store.add_misses({{"forward:b1,hq1,hkv1,sq64,skv64,d64,fp32", here, 3, 0}, {"forward:b1,hq1,hkv1,sq96,skv96,d64,fp32", other, 9, 0}}).ok());
+    }
+    const ProcessResult run = tune({"--from-misses", "--budget", "2%", "--json"});
+    ASSERT_EQ(run.exit_code, 0) << run.error;
+    const json results = json::parse(run.output);
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_THAT(results[0]["problem"], HasSubstr("sq64"));
+    EXPECT_EQ(results[0]["device"], "cpu:0");
+    EXPECT_EQ(results[0]["tried"], static_cast<int>(std::ceil(0.02 * results[0]["legal"].get<double>())));
+    const ProcessResult again = tune({"--from-misses"});
+    EXPECT_EQ(again.exit_code, 2);
+    EXPECT_THAT(again.error, HasSubstr("no lookup on cpu:0 missed a problem"));
+}
+
 TEST_F(TuneCommand, SaysWhatIsWrongBeforeAnythingRuns) {
     ASSERT_TRUE(write_file(file("list"), "forward:sq64,d64,fp32\n\nforward:sq64,colour\n").ok());
     const ProcessResult wrong = tune({"--problems", file("list")});
@@ -93,6 +119,9 @@ TEST_F(TuneCommand, SaysWhatIsWrongBeforeAnythingRuns) {
     EXPECT_THAT(nowhere.error, HasSubstr("--report: cannot write"));
     EXPECT_FALSE(read_file(file("t.db")).ok());
     EXPECT_THAT(tune({}).error, HasSubstr("no problem given"));
+    EXPECT_THAT(tune({"--problem", "forward:sq64,d64,fp32", "--device", "cpu:0,cpu:9"}).error, HasSubstr("no device 'cpu:9'"));
+    EXPECT_THAT(tune({"--problem", "forward:sq64,d64,fp32", "--budget", "0%"}).error, HasSubstr("above 0%"));
+    EXPECT_THAT(tune({"--problem", "forward:sq64,d64,fp32", "--budget", "x%"}).error, HasSubstr("above 0%"));
 }
 
 }  // namespace

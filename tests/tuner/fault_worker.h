@@ -20,10 +20,12 @@ enum Fault : int {
     hangs_the_compiler = 6,
     stops_itself = 7,
     exits = 8,
-    first_good = 9
+    first_good = 9,
+    rough_good = 10  // the last whose error is 1e-4; those behind have 1e-6
 };
 
-// "all": as above. "brief": what would hang says so at once. "slow": as brief, 50 ms per evaluation. "dead": the device never answers.
+// "all": as above. "brief": what would hang says so at once. "slow": as brief, 50 ms per evaluation. "dead": the device never answers, as one whose
+// name begins so.
 std::vector<std::string> fault_worker_command(const std::string& mode);
 
 Problem fault_problem();

@@ -103,6 +103,16 @@ TEST(HtmlReport, HasASectionForEachProblemAndSaysWhyOneHasNone) {
     EXPECT_THAT(page, HasSubstr("No correct config was found"));
 }
 
+TEST(HtmlReport, ShowsWhereProblemsWereTunedAndWhatIsMoreExactThanTheBest) {
+    WorkResult first = work(small, {trial(16, 250, 200), trial(32, 300, 200)}, 0);
+    first.device = "nvidia:<1>";
+    first.report.front = {0, 1};
+    const std::string page = html_report({first, work("forward:sq128,d64,fp32", {trial(16, 250, 200)}, 0)});
+    EXPECT_EQ(test::markup_fault(page), "");
+    EXPECT_THAT(page, HasSubstr("<td>nvidia:&lt;1&gt;</td>"));
+    EXPECT_EQ(count_of(page, "nearer the reference"), 1u);
+}
+
 TEST(HtmlReport, OneTrialAndAModelWithoutAnAnswerStillMakeAPage) {
     const std::string page = html_report({work(small, {trial(16, 250, 1e12)}, 0)});
     EXPECT_EQ(test::markup_fault(page), "");

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "runtime/device_class.h"
@@ -105,6 +107,39 @@ TEST_F(Tune, LookupsWillAnswerWithTheWinnerThatIsReported) {
         ASSERT_TRUE(winner.ok()) << winner.status().message();
         EXPECT_EQ(to_json(winner->config), to_json(report.trials[*report.best].config));
     }
+}
+
+TEST_F(Tune, WithALimitOnTheErrorTheFastestWithinItWins) {
+    TuneOptions exact = options(20);
+    exact.objective.max_error = 1e-5;
+    const TuneReport report = run(exact);
+    ASSERT_TRUE(report.best);
+    EXPECT_EQ(*report.best, static_cast<size_t>(test::rough_good + 1));
+    EXPECT_EQ(report.outcomes.at("correct"), 11) << "those beyond it are correct all the same";
+    EXPECT_EQ(report.front, (std::vector<size_t>{test::first_good, test::rough_good + 1}));
+    // What lookups without a limit go by is the fastest.
+    const Result<Measurement> winner = open().best(problem_, device_class(report.device));
+    ASSERT_TRUE(winner.ok());
+    EXPECT_EQ(winner->config, report.trials[test::first_good].config);
+    exact.objective.max_error = 1e-7;
+    EXPECT_FALSE(run(exact).best);
+}
+
+TEST_F(Tune, ABudgetCanBeAPartOfTheLegalConfigs) {
+    TuneOptions part = options(0);
+    part.budget_fraction = 0.06;
+    const TuneReport report = run(part);
+    EXPECT_EQ(report.trials.size(), static_cast<size_t>(std::ceil(0.06 * static_cast<double>(report.legal))));
+    EXPECT_EQ(report.stopped, "budget");
+}
+
+TEST(TuningSpace, CanBeLimitedToRepeatableResults) {
+    const Problem backward = *parse_problem("backward:b1,hq2,hkv2,sq512,skv512,d64,bf16");
+    const TuningSpace all = *tuning_space(backward, *find_arch("sm_90a"), {}), repeatable = *tuning_space(backward, *find_arch("sm_90a"), {}, true);
+    EXPECT_EQ(std::ranges::count(repeatable.configs, 1, &Config::dq), 0);
+    ASSERT_TRUE(repeatable.rejected.contains("deterministic"));
+    EXPECT_EQ(repeatable.configs.size() + static_cast<size_t>(repeatable.rejected.at("deterministic")), all.configs.size());
+    EXPECT_EQ(repeatable.search.size(), repeatable.configs.size());
 }
 
 TEST_F(Tune, TriesFailuresAgainOnlyIfAsked) {
