@@ -39,6 +39,7 @@ struct DeviceInfo {
     std::string name;  // as the vendor calls it
     Arch arch;         // the table's row with what the device reports in place
     std::string driver;
+    std::string pci = {};  // its address as "00000000:3b:00.0"; empty: it has none, or it is not known
 };
 
 class Kernel {  // a loaded kernel; owned by the caller, must not outlive its Device

@@ -93,6 +93,8 @@ Status DeviceTasks::prepare(const WorkerRequest& request) {
     flush_.reset();
     data_.reset();
     TILEWRIGHT_ASSIGN_OR_RETURN(device_, open_device(request.device));
+    auto monitor = open_monitor(device_->info());  // without one a measurement says less
+    monitor_ = monitor.ok() ? *std::move(monitor) : nullptr;
     CheckOptions options;
     options.max_rows = 128;
     TILEWRIGHT_ASSIGN_OR_RETURN(Backend* const backend, find_backend(device_->info().arch.backend));
@@ -146,6 +148,8 @@ Sampler DeviceTasks::sampler(Loaded& candidate, bool cold) {
     };
 }
 
+DeviceState DeviceTasks::state() { return monitor_ ? monitor_->read() : DeviceState{}; }
+
 Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
     TILEWRIGHT_ASSIGN_OR_RETURN(const std::unique_ptr<Loaded> candidate, load(request.configs[0], request.files[0]));
     TILEWRIGHT_ASSIGN_OR_RETURN(const CheckReport report, check(*device_, candidate->operation, *prepared_));
@@ -163,7 +167,12 @@ Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
     MeasureOptions options;
     options.budget_seconds = request.seconds;
     if (request.give_up_us > 0) options.give_up_us = request.give_up_us;
+    const DeviceState before = state();
     TILEWRIGHT_ASSIGN_OR_RETURN(const Timing timing, measure(sampler(*candidate, request.cold), options));
+    const DeviceState after = state();
+    reply.clock_mhz = after.clock_mhz, reply.memory_clock_mhz = after.memory_clock_mhz, reply.temperature_c = after.temperature_c;
+    reply.exclusive = after.others < 0 ? -1 : after.others == 0 && before.others == 0;
+    reply.remark = remarks(before, after);
     if (timing.median_us < request.roofline_us) {
         char text[120];
         snprintf(text, sizeof text, "%.3f us is below the roofline's %.3f us: not possible", timing.median_us, request.roofline_us);
@@ -181,7 +190,9 @@ Status DeviceTasks::race_all(const WorkerRequest& request, WorkerReply& reply) {
         samplers.push_back(sampler(*candidate, request.cold));
         candidates.push_back(std::move(candidate));
     }
+    const DeviceState before = state();
     TILEWRIGHT_ASSIGN_OR_RETURN(const RaceResult result, race(samplers, {.budget_seconds = request.seconds}));
+    reply.remark = remarks(before, state());
     reply.timings = result.timings;
     reply.winner = result.winner;
     reply.ties = result.ties;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "backends/backend.h"
+#include "backends/device_monitor.h"
 #include "tuner/protocol.h"
 #include "verify/check.h"
 #include "verify/device_workload.h"
@@ -27,8 +28,10 @@ private:
     struct Loaded;
     Result<std::unique_ptr<Loaded>> load(const Config& config, const std::string& file);
     Sampler sampler(Loaded& candidate, bool cold);
+    DeviceState state();  // nothing is known where nothing can be read
 
     std::unique_ptr<Device> device_;  // outlives what follows
+    std::unique_ptr<DeviceMonitor> monitor_;
     std::optional<PreparedCheck> prepared_;
     std::optional<DeviceWorkload> data_;
     std::unique_ptr<Flush> flush_;

@@ -40,7 +40,10 @@ std::string to_line(const WorkerReply& reply) {
                     {"timings", timings},
                     {"winner", reply.winner},
                     {"ties", reply.ties},
-                    {"note", reply.note}});
+                    {"note", reply.note},
+                    {"clocks", {reply.clock_mhz, reply.memory_clock_mhz, reply.temperature_c}},
+                    {"exclusive", reply.exclusive},
+                    {"remark", reply.remark}});
 }
 
 Result<WorkerRequest> parse_request(std::string_view line) {
@@ -83,6 +86,10 @@ Result<WorkerReply> parse_reply(std::string_view line) {
         reply.winner = json.at("winner");
         reply.ties = json.at("ties").get<std::vector<size_t>>();
         reply.note = json.at("note");
+        const Json& clocks = json.at("clocks");
+        reply.clock_mhz = clocks.at(0), reply.memory_clock_mhz = clocks.at(1), reply.temperature_c = clocks.at(2);
+        reply.exclusive = json.at("exclusive");
+        reply.remark = json.at("remark");
         return reply;
     } catch (const Json::exception& error) {
         return invalid_argument(std::string("not a reply: ") + error.what());

@@ -39,6 +39,9 @@ struct WorkerReply {
     size_t winner = 0;            // of race
     std::vector<size_t> ties;     // of race
     std::string note;             // registers and spills of what was compiled
+    double clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0;  // after evaluate; 0: not known
+    int exclusive = -1;           // nobody else computed on the device: 1 yes, 0 no, -1 not known
+    std::string remark;           // of evaluate and race: what disturbed the measurement; empty: nothing that is known
 };
 
 // One line, without its end.

@@ -73,10 +73,14 @@ double prediction_of(const json& result) {
     return std::numeric_limits<double>::quiet_NaN();
 }
 
-// The index of a result's configuration in the space, which its parameters may name in part.
+// The index of a result's configuration in the space, which may leave out what has one value.
 Result<uint32_t> place_of(const json& configuration, const SearchSpace& space) {
     std::vector<uint16_t> row;
     for (const SearchParameter& parameter : space.parameters()) {
+        if (parameter.labels.size() == 1 && !configuration.contains(parameter.name)) {
+            row.push_back(0);
+            continue;
+        }
         const json& value = configuration.at(parameter.name);
         size_t index = 0;
         if (parameter.positions.empty()) {

@@ -52,6 +52,7 @@ public:
         }
         if (report_.stopped.empty()) report_.stopped = stop_requested() ? "interrupted" : search_.history().open().empty() ? "exhausted" : "budget";
         if (report_.device_failure.empty() && !stop_requested()) TILEWRIGHT_RETURN_IF_ERROR(race(pool, runner));
+        if (disturbed_ > 1) report_.notes.push_back(std::to_string(disturbed_) + " candidates were measured while the device was disturbed; their notes say by what");
         report_.seconds = seconds();
         return {};
     }
@@ -188,6 +189,8 @@ private:
         measurement.error = reply.error;
         measurement.note = reply.outcome == Outcome::correct ? compiled.note : reply.message.substr(0, 2000);
         if (reply.outcome == Outcome::correct) set_timing(measurement, reply.timings[0]);
+        set_circumstances(measurement, reply);
+        if (!reply.remark.empty() && disturbed_++ == 0) report_.notes.push_back("first seen with candidate " + std::to_string(report_.trials.size() + 1) + ": " + reply.remark);
         return store_trial(index, measurement);
     }
 
@@ -209,6 +212,7 @@ private:
     const std::string host_ = host_name();
     const Clock::time_point start_ = Clock::now();
     bool cold_ = false;
+    int disturbed_ = 0;  // candidates that were measured beside something else, or with clocks held down
 };
 
 }  // namespace

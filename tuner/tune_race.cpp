@@ -85,6 +85,7 @@ Status race_finalists(const RaceRun& run) {
     }
     for (size_t i = 0; i < racers.size(); ++i)
         if (raced->timings[i].samples > 0) set_timing(report.trials[racers[i]].measurement, raced->timings[i]);
+    if (!raced->remark.empty()) report.notes.push_back("during the race: " + raced->remark);
     report.ties.clear();
     for (const size_t tie : raced->ties) report.ties.push_back(racers[tie]);
     settle_ties(report, run.space.search, run.history, run.indices);

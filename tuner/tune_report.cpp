@@ -33,6 +33,12 @@ void set_timing(Measurement& measurement, const Timing& timing) {
     measurement.samples = timing.samples;
 }
 
+void set_circumstances(Measurement& measurement, const WorkerReply& reply) {
+    measurement.clock_mhz = reply.clock_mhz, measurement.memory_clock_mhz = reply.memory_clock_mhz, measurement.temperature_c = reply.temperature_c;
+    measurement.exclusive = reply.exclusive;
+    if (!reply.remark.empty()) measurement.note += (measurement.note.empty() ? "" : "; ") + reply.remark;
+}
+
 int compile_jobs(const TuneOptions& options) {
     return options.compile_jobs > 0 ? options.compile_jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }

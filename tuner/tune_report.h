@@ -2,13 +2,15 @@
 #pragma once
 #include <vector>
 
-#include "tuner/measure.h"
+#include "tuner/protocol.h"
 #include "tuner/strategy.h"
 #include "tuner/tune.h"
 
 namespace tilewright {
 
 void set_timing(Measurement& measurement, const Timing& timing);
+// What the worker knew of the device at the time.
+void set_circumstances(Measurement& measurement, const WorkerReply& reply);
 int compile_jobs(const TuneOptions& options);  // compilers at the same time: as asked, or one per core
 // A fraction of `legal` configs as a number, one at least; the lower of two limits counts.
 TuneOptions with_counted_budget(TuneOptions options, int64_t legal);

@@ -31,7 +31,7 @@ constexpr int copy_to_device = 1, copy_to_host = 2;  // hipMemcpyKind
 constexpr int error_no_device = 100;                 // hipErrorNoDevice
 
 namespace attribute {  // hipDeviceAttribute_t
-constexpr int clock_khz = 5, l2_bytes = 19, max_threads_per_block = 56, units = 63, shared_bytes_per_block = 74, warp_size = 87;
+constexpr int clock_khz = 5, l2_bytes = 19, max_threads_per_block = 56, units = 63, pci_bus = 67, pci_device = 68, pci_domain = 69, shared_bytes_per_block = 74, warp_size = 87;
 }
 
 // The opened library. Thread-safe.

@@ -19,8 +19,8 @@ using Function = struct FunctionHandle*;
 
 // Numbers from cuda.h.
 namespace attribute {  // CU_DEVICE_ATTRIBUTE_
-constexpr int max_threads_per_block = 1, warp_size = 10, clock_khz = 13, multiprocessors = 16, memory_clock_khz = 36, bus_bits = 37, l2_bytes = 38,
-              max_threads_per_multiprocessor = 39, compute_major = 75, compute_minor = 76, shared_per_multiprocessor = 81,
+constexpr int max_threads_per_block = 1, warp_size = 10, clock_khz = 13, multiprocessors = 16, pci_bus = 33, pci_device = 34, memory_clock_khz = 36, bus_bits = 37, l2_bytes = 38,
+              max_threads_per_multiprocessor = 39, pci_domain = 50, compute_major = 75, compute_minor = 76, shared_per_multiprocessor = 81,
               registers_per_multiprocessor = 82, shared_per_block = 97, blocks_per_multiprocessor = 106, shared_reserved = 111;
 }
 namespace function_attribute {  // CU_FUNC_ATTRIBUTE_

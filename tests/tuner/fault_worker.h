@@ -21,7 +21,8 @@ enum Fault : int {
     stops_itself = 7,
     exits = 8,
     first_good = 9,
-    rough_good = 10  // the last whose error is 1e-4; those behind have 1e-6
+    rough_good = 10,  // the last whose error is 1e-4; those behind have 1e-6
+    disturbed = 12    // measured while clocks are held down and beside another program
 };
 
 // "all": as above. "brief": what would hang says so at once. "slow": as brief, 50 ms per evaluation. "dead": the device never answers, as one whose

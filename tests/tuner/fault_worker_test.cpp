@@ -84,6 +84,7 @@ WorkerReply handle(const WorkerRequest& request, const std::string& mode) {
     }
     const double time = 1000 + 10.0 * static_cast<double>(place);
     reply.timings = {{time, time - 2, time + 2, time - 1, time + 1, 9}};
+    if (place == disturbed) reply.remark = "clocks held down by power", reply.clock_mhz = 1410, reply.temperature_c = 88, reply.exclusive = 0;
     reply.error = place <= rough_good ? 1e-4 : 1e-6;
     return reply;
 }

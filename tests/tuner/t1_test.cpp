@@ -67,6 +67,10 @@ TEST_F(T1, WithResultsSaysWhatIsMissing) {
     EXPECT_EQ(read->outcomes[0], "missing");
     EXPECT_EQ(read->outcomes[4], "correct");
 
+    // A parameter of one value need not be in the results.
+    const std::string fixed = file("t1_fixed", space(std::string(two_parameters) + R"(, {"Name": "stages", "Type": "int", "Values": "[1]"})", one_condition));
+    EXPECT_EQ(read_t4(results(first), fixed)->missing, 4u);
+
     const auto message = [&](const std::string& other) { return read_t4(results(first + ", " + other), t1).status().message(); };
     EXPECT_THAT(message(R"({"configuration": {"kind": "y", "a": 1, "fixed": 7}, "invalidity": "correct", "measurements": []})"), HasSubstr("does not fulfil"));
     EXPECT_THAT(message(R"({"configuration": {"kind": "z", "a": 1, "fixed": 7}, "invalidity": "correct", "measurements": []})"), HasSubstr("'kind' is \"z\""));

@@ -125,6 +125,18 @@ TEST_F(Tune, WithALimitOnTheErrorTheFastestWithinItWins) {
     EXPECT_FALSE(run(exact).best);
 }
 
+TEST_F(Tune, KeepsWhatDisturbedAMeasurement) {
+    const TuneReport report = run(options(14));
+    const Measurement& measurement = report.trials[test::disturbed].measurement;
+    EXPECT_EQ(measurement.clock_mhz, 1410);
+    EXPECT_EQ(measurement.temperature_c, 88);
+    EXPECT_EQ(measurement.exclusive, 0);
+    EXPECT_THAT(stored()[test::disturbed].note, HasSubstr("clocks held down by power"));
+    EXPECT_THAT(report.notes, testing::Contains(HasSubstr("candidate 13: clocks held down by power")));
+    EXPECT_EQ(report.trials[test::disturbed + 1].measurement.exclusive, -1);
+    EXPECT_EQ(stored()[test::disturbed].clock_mhz, 1410);
+}
+
 TEST_F(Tune, ABudgetCanBeAPartOfTheLegalConfigs) {
     TuneOptions part = options(0);
     part.budget_fraction = 0.06;

@@ -25,7 +25,7 @@ class Worker : public testing::Test {
 protected:
     // Starts what a compiler driver starts: a program in a process group of its own, which has a child.
     std::unique_ptr<WorkerProcess> start(const std::string& then) {
-        const std::string script = "set -m; (sleep 300 & echo $! > " + scratch_.file("child") + "; wait) & read line; " + then;
+        const std::string script = "set -m; (sleep 300 & echo $! > " + scratch_.file("child") + "; wait) < /dev/null > /dev/null 2>&1 & read line; " + then;
         auto worker = WorkerProcess::start({"/bin/bash", "-c", script}, scratch_.file("log"));
         EXPECT_TRUE(worker.ok()) << worker.status().message();
         for (int i = 0; i < 1000 && child().empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -74,6 +74,15 @@ int hipDeviceGetAttribute(int* value, int attribute, int device) {
         case 19:
             *value = 4 << 20;
             return 0;
+        case 67:
+            *value = 0xc1;
+            return 0;
+        case 68:
+            *value = 5;
+            return 0;
+        case 69:
+            *value = 0;
+            return 0;
         case 56:
             *value = 1024;
             return 0;
