@@ -111,7 +111,6 @@ int tune_command(const Arguments& arguments) {
     line.option("run-timeout", &options.run_timeout_seconds, "SECONDS", "to check and measure one candidate");
     line.option("finalists", &options.finalists, "N", "so many of the best are measured in turns at the end; 1: none");
     line.option("max-error", &options.objective.max_error, "X", "of a winner's result, relative to the reference; 0: what the check lets pass");
-    line.flag("deterministic", &options.objective.deterministic, "leave out configs whose results are not bitwise repeatable");
     line.option("cache", &cache, "STATE", "of the last-level cache before each launch: cold, warm, or auto (cold on GPUs, warm on CPUs)");
     line.flag("predict", &predict_only, "with --arch: compile the space, rank it by the model and a static estimate of the main loop; no device is needed");
     line.option("arch", &arch_name, "NAME", "with --predict: what to compile for");

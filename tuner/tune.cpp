@@ -235,7 +235,7 @@ Result<TuneReport> tune(const Problem& problem, const TuneDevice& device, Store&
         TILEWRIGHT_ASSIGN_OR_RETURN(seeds, seed_configs(problem, report.device, store, 8));
     }
     report.objective = options.objective;
-    TILEWRIGHT_ASSIGN_OR_RETURN(TuningSpace space, tuning_space(problem, report.device.arch, seeds, options.objective.deterministic));
+    TILEWRIGHT_ASSIGN_OR_RETURN(TuningSpace space, tuning_space(problem, report.device.arch, seeds));
     TILEWRIGHT_ASSIGN_OR_RETURN(const MeasurementKey key, store.put_key(problem, device_class(report.device), device.toolchain));
     TILEWRIGHT_ASSIGN_OR_RETURN(ScratchDirectory scratch, ScratchDirectory::create());
     report.legal = static_cast<int64_t>(space.configs.size());

@@ -36,8 +36,7 @@ struct TuneProgress {
 
 // What a winner must be, beside fast. Candidates that are not are measured and stored all the same.
 struct TuneObjective {
-    double max_error = 0;        // of its result, relative, as measured against the reference; 0: what the check lets pass
-    bool deterministic = false;  // bitwise repeatable: configs that are not are left out of the space
+    double max_error = 0;  // of its result, relative, as measured against the reference; 0: what the check lets pass
 };
 
 struct TuneOptions {

@@ -66,7 +66,7 @@ Status race_finalists(const RaceRun& run) {
     TuneReport& report = run.report;
     const std::vector<size_t> finalists = finalists_of(report, static_cast<size_t>(std::max(1, run.options.finalists)));
     report.ties = {*report.best};
-    const bool constrained = report.objective.max_error > 0 || report.objective.deterministic;
+    const bool constrained = report.objective.max_error > 0;
     if (constrained && static_cast<int64_t>(report.trials.size()) == report.resumed) return {};
     if (static_cast<int64_t>(report.trials.size()) == report.resumed) return take_stored_winner(run);
     if (finalists.size() < 2) return {};

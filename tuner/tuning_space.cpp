@@ -7,12 +7,10 @@
 
 namespace tilewright {
 
-Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const std::vector<Config>& seeds, bool deterministic) {
+Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const std::vector<Config>& seeds) {
     Space space = search_space(problem, arch);
     std::vector<Rejection> rejections;
     std::vector<Config> configs = enumerate(space, &rejections);
-    const auto in_any_order = std::ranges::count(configs, 1, &Config::dq);
-    if (deterministic) std::erase_if(configs, [](const Config& config) { return config.dq == 1; });
     if (configs.empty())
         return Status(StatusCode::unsupported,
                       "no config of " + to_text(problem) + " can run on " + arch.name + (rejections.empty() ? "" : ": " + rejections.back().reason));
@@ -46,10 +44,6 @@ Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const
     for (const Rejection& rejection : rejections) {
         ++rejected[name(rejection.constraint)];
         examples.emplace(name(rejection.constraint), rejection.reason);
-    }
-    if (deterministic && in_any_order > 0) {
-        rejected["deterministic"] = in_any_order;
-        examples["deterministic"] = "dq is 1: sums in memory are in any order, and a repeatable result was asked for";
     }
     return TuningSpace{std::move(space), std::move(configs), *std::move(search), std::move(rejected), std::move(rejections), std::move(examples)};
 }

@@ -18,9 +18,8 @@ struct TuningSpace {
     std::map<std::string, std::string> rejected_examples;  // one reason by constraint
 };
 
-// `seeds` that are legal here are tried first, in their order; others are left out. `deterministic`: configs whose results are
-// not bitwise repeatable are no members, and counted as rejected. unsupported: not one config is legal.
-Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const std::vector<Config>& seeds, bool deterministic = false);
+// `seeds` that are legal here are tried first, in their order; others are left out. unsupported: not one config is legal.
+Result<TuningSpace> tuning_space(const Problem& problem, const Arch& arch, const std::vector<Config>& seeds);
 
 // The space as a T1 document: fields with their values, and conditions that exactly its legal configs fulfil (conditions_of()). Launch sizes are left out: they
 // follow from a config by code. read_t1() gives the same parameters and configurations in the same order.

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -143,15 +142,6 @@ TEST_F(Tune, ABudgetCanBeAPartOfTheLegalConfigs) {
     const TuneReport report = run(part);
     EXPECT_EQ(report.trials.size(), static_cast<size_t>(std::ceil(0.06 * static_cast<double>(report.legal))));
     EXPECT_EQ(report.stopped, "budget");
-}
-
-TEST(TuningSpace, CanBeLimitedToRepeatableResults) {
-    const Problem backward = *parse_problem("backward:b1,hq2,hkv2,sq512,skv512,d64,bf16");
-    const TuningSpace all = *tuning_space(backward, *find_arch("sm_90a"), {}), repeatable = *tuning_space(backward, *find_arch("sm_90a"), {}, true);
-    EXPECT_EQ(std::ranges::count(repeatable.configs, 1, &Config::dq), 0);
-    ASSERT_TRUE(repeatable.rejected.contains("deterministic"));
-    EXPECT_EQ(repeatable.configs.size() + static_cast<size_t>(repeatable.rejected.at("deterministic")), all.configs.size());
-    EXPECT_EQ(repeatable.search.size(), repeatable.configs.size());
 }
 
 TEST_F(Tune, TriesFailuresAgainOnlyIfAsked) {
