@@ -19,7 +19,7 @@ bool fits_sm80(const Problem& p, KernelKind kind, const Config& c) {
     constexpr int most_registers = 216, most_shared = 99 * 1024;  // the least that an architecture has
     int rows = is_over_keys(kind) ? c.block_kv : c.block_q, columns = is_over_keys(kind) ? c.block_q : c.block_kv;
     if (rows % (16 * c.workers) || columns % 16 || columns > 128 || kernel::backward_query_block % c.block_q) return false;
-    kernel::Sm80BackwardTile tile{rows, columns, (int)p.head_dim, (int)p.head_dim_v, (int)size_of(p.dtype), c.stages, c.workers, is_over_keys(kind), gives_scored(kind), gives_carried(kind), p.softcap};
+    kernel::Sm80BackwardTile tile{rows, columns, (int)p.head_dim, (int)p.head_dim_v, (int)size_of(p.dtype), c.stages, c.workers, is_over_keys(kind), gives_scored(kind), gives_carried(kind), p.softcap, gives_bias(kind)};
     return sm80_backward_register_estimate(tile) <= most_registers && sm80_backward_shared(tile).bytes <= most_shared;
 }
 
@@ -54,6 +54,7 @@ void add_sm80_passes(const Problem& problem, Config config, std::vector<Backward
     if (Config together = config; finds_room(attention_backward_keys, together)) plan.push_back({attention_backward_keys, together});
     else add(attention_backward_keys_alone, config), add(attention_backward_values_alone, config);
     add(attention_backward_queries, changed_over(config));
+    if (problem.bias) add(attention_backward_bias, changed_over(config));
 }
 
 // On RDNA, where registers are few.
@@ -81,21 +82,26 @@ void add_amd_passes(const Problem& problem, const Config& config, const Arch& ar
     bool splits = splits_keys_on_amd(problem, arch.family), is_default = config == amd_tile(problem, arch.family, splits ? attention_backward_keys_alone : attention_backward_keys);
     if (splits) plan.push_back({attention_backward_keys_alone, config}), plan.push_back({attention_backward_values_alone, config});
     else plan.push_back({attention_backward_keys, config});
-    plan.push_back({attention_backward_queries, is_default ? amd_tile(problem, arch.family, attention_backward_queries) : changed_over(config)});
+    auto own_tile = [&](KernelKind kind) { plan.push_back({kind, is_default ? amd_tile(problem, arch.family, kind) : changed_over(config)}); };
+    own_tile(attention_backward_queries);
+    if (problem.bias) own_tile(attention_backward_bias);
 }
 
 }  // namespace
 
-std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& config, const Arch& arch, bool aligned) {
+std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& given, const Arch& arch, bool aligned, bool packed) {
+    Config config = given;
+    if (packed) config.dq = 0;
     std::vector<BackwardLaunch> plan{{attention_backward_prologue, config}};
     if (arch.backend == "amd") {
         add_amd_passes(problem, config, arch, plan);
-    } else if (arch.backend == "nvidia" && !takes_sm90_backward(problem, arch, aligned)) {
+    } else if (arch.backend == "nvidia" && (packed || !takes_sm90_backward(problem, arch, aligned))) {
         add_sm80_passes(problem, config, plan);
     } else {
         plan.push_back({attention_backward_keys, config});
         if (config.dq == 0) plan.push_back({attention_backward_queries, arch.family == Family::cpu ? config : changed_over(config)});
         else plan.push_back({attention_backward_epilogue, config});
+        if (problem.bias) plan.push_back({attention_backward_bias, plan.back().config});
     }
     if (problem.sink) plan.push_back({attention_backward_sink, config});
     return plan;
@@ -124,16 +130,24 @@ Config default_backward_config(const Problem& problem, const Arch& arch, bool al
 
 BackwardWorkspace backward_workspace(const Problem& p, const Config& config) {
     BackwardWorkspace workspace;
-    int64_t queries = p.batch * p.heads_q * kernel::backward_padded(p.seq_q);
+    workspace.padded_queries = kernel::backward_padded(p.seq_q);
+    int64_t queries = p.batch * p.heads_q * workspace.padded_queries;
     workspace.statistics_bytes = queries * static_cast<int64_t>(sizeof(float));
     if (config.dq) workspace.query_sum_bytes = workspace.statistics_bytes * kernel::backward_sum_columns(static_cast<int>(p.head_dim));
     if (config.dq == 2) workspace.order_bytes = queries / kernel::backward_least_block_q * static_cast<int64_t>(sizeof(unsigned));
     return workspace;
 }
 
-void use_workspace(const Problem& problem, const BackwardWorkspace& workspace, void* address, kernel::BackwardParameters& parameters) {
+BackwardWorkspace packed_backward_workspace(const Problem& p, int64_t query_rows) {
+    BackwardWorkspace workspace;
+    workspace.padded_queries = kernel::backward_padded_packed(query_rows, p.batch);
+    workspace.statistics_bytes = p.heads_q * workspace.padded_queries * static_cast<int64_t>(sizeof(float));
+    return workspace;
+}
+
+void use_workspace(const BackwardWorkspace& workspace, void* address, kernel::BackwardParameters& parameters) {
     char* bytes = static_cast<char*>(address);
-    parameters.padded_queries = static_cast<int>(kernel::backward_padded(problem.seq_q));
+    parameters.padded_queries = static_cast<int>(workspace.padded_queries);
     parameters.log_sums = reinterpret_cast<float*>(bytes);
     parameters.deltas = reinterpret_cast<float*>(bytes + workspace.statistics_bytes);
     bytes += 2 * workspace.statistics_bytes;

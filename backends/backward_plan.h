@@ -16,22 +16,26 @@ struct BackwardLaunch {
     KernelKind kind;
     Config config;
 };
-// In the order of the launches, the first with the whole config. Whether the architecture can run them is generate()'s to say. `aligned` as in KernelSpec.
-std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& config, const Arch& arch, bool aligned);
+// In the order of the launches, the first with the whole config. Whether the architecture can run them is generate()'s to say. `aligned` and `packed` as
+// in KernelSpec.
+std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& config, const Arch& arch, bool aligned, bool packed = false);
 
 // Not tuned: what a backward takes if nothing better is known.
 Config default_backward_config(const Problem& problem, const Arch& arch, bool aligned);
 
 // One after another in the workspace, which need not be initialized and is proportional to batch * heads_q * seq_q.
 struct BackwardWorkspace {
+    int64_t padded_queries = 0;      // of each batch and head
     int64_t statistics_bytes = 0;    // of log-sums, and as many of deltas
     int64_t query_sum_bytes = 0;     // float sums of the gradient of the queries, where dq is not 0
     int64_t order_bytes = 0;         // where dq is 2: counters of who is next
     int64_t bytes() const { return 2 * statistics_bytes + query_sum_bytes + order_bytes; }
 };
 BackwardWorkspace backward_workspace(const Problem& problem, const Config& config);
+// Of `problem.batch` sequences with so many queries together.
+BackwardWorkspace packed_backward_workspace(const Problem& problem, int64_t query_rows);
 
 // Sets the workspaces of a launch, and padded_queries. `address` must be 16-byte aligned.
-void use_workspace(const Problem& problem, const BackwardWorkspace& workspace, void* address, kernel::BackwardParameters& parameters);
+void use_workspace(const BackwardWorkspace& workspace, void* address, kernel::BackwardParameters& parameters);
 
 }  // namespace tilewright

@@ -20,7 +20,7 @@ Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch& arch);
 Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch);
 Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch);
 
-// Whether the backward's passes over keys and queries are those of arch/sm90_backward.h: aligned 16-bit tensors whose sums find registers.
+// Whether the backward's passes over keys and queries are those of arch/sm90_backward.h: aligned 16-bit tensors whose sums find registers, and no bias.
 bool takes_sm90_backward(const Problem& problem, const Arch& arch, bool aligned);
 
 }  // namespace tilewright

@@ -16,13 +16,14 @@ enum class KernelKind {
 #undef TILEWRIGHT_KERNEL
 };
 const char* name(KernelKind kind);  // also the entry point
-// One of those that together make a backward: they take BackwardParameters.
+// One of those that together make a backward: they take BackwardParameters, or what those begin with.
 constexpr bool is_backward(KernelKind kind) { return kind >= KernelKind::attention_backward_prologue && kind <= KernelKind::attention_backward_sink; }
-// What a pass of the backward owns tiles of, and which gradients it gives: of what is scored (query or key) and of what is carried (value).
+// What a pass of the backward owns tiles of, and which gradients it gives: of what is scored (query or key), of what is carried (value), of the bias.
 constexpr bool is_over_keys(KernelKind kind) {
     return kind == KernelKind::attention_backward_keys || kind == KernelKind::attention_backward_keys_alone || kind == KernelKind::attention_backward_values_alone;
 }
-constexpr bool gives_scored(KernelKind kind) { return kind != KernelKind::attention_backward_values_alone; }
+constexpr bool gives_bias(KernelKind kind) { return kind == KernelKind::attention_backward_bias; }
+constexpr bool gives_scored(KernelKind kind) { return kind != KernelKind::attention_backward_values_alone && !gives_bias(kind); }
 constexpr bool gives_carried(KernelKind kind) { return kind == KernelKind::attention_backward_keys || kind == KernelKind::attention_backward_values_alone; }
 
 // All that a compiled kernel is specialised for.
@@ -33,8 +34,11 @@ struct KernelSpec {
     bool aligned = true;    // base addresses and row, head and batch strides are multiples of 16 bytes, head dims of 8 elements
     bool rescaled = false;  // the scale is not positive
     bool paged = false;     // attention_decode and append: keys and values lie in pages
-    bool packed = false;    // attention_forward: sequences lie one behind the other; takes PackedParameters
+    bool packed = false;    // sequences lie one behind the other: attention_forward, which then takes PackedParameters, and the backward's kernels
 };
+
+// Of a backward's kernel: it takes all of BackwardParameters.
+inline bool takes_whole_parameters(const KernelSpec& spec) { return is_backward(spec.kind) && (spec.problem.bias || spec.packed); }
 
 struct KernelSource {
     std::string text;   // self-contained: all of kernels/ that it needs is in it

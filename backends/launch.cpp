@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/backward_bias.h"
+
 namespace tilewright {
 
 float default_scale(const Problem& problem) { return static_cast<float>(1 / std::sqrt(static_cast<double>(problem.head_dim))); }
@@ -49,9 +51,16 @@ void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backwar
     kernel::ForwardParameters& p = backward.forward;
     int64_t rows = backward.padded_queries, columns = 0, block = kernel::backward_query_block, heads = int64_t{p.batch} * p.heads_q;
     if (is_over_keys(spec.kind)) rows = p.seq_kv, block = spec.config.block_kv, heads = int64_t{p.batch} * p.heads_kv, columns = int64_t{p.seq_q} * p.heads_q / p.heads_kv;
+    if (spec.kind == KernelKind::attention_backward_bias) {
+        p.tiles = backward.bias_gradient ? static_cast<int>(kernel::bias_gradient_tiles(backward, spec.config.block_q, spec.config.block_kv)) : 0;
+        p.section_heads = 1;
+        return;
+    }
     if (spec.kind == KernelKind::attention_backward_queries) rows = p.seq_q, block = spec.config.block_q, columns = p.seq_kv;
     if (spec.kind == KernelKind::attention_backward_sink) rows = block, heads = p.heads_q;
-    p.tiles = static_cast<int>(heads * ((rows + block - 1) / block));
+    int64_t blocks = (rows + block - 1) / block;
+    if (spec.packed && (is_over_keys(spec.kind) || spec.kind == KernelKind::attention_backward_queries)) blocks = backward.sequences == 0 ? 0 : rows / block + backward.sequences;  // slots (kernels/tile/tile.h)
+    p.tiles = static_cast<int>(heads * blocks);
     int64_t section = heads, bytes = columns * (spec.problem.head_dim + spec.problem.head_dim_v) * static_cast<int64_t>(size_of(spec.problem.dtype));
     if (spec.config.dq) bytes += columns * kernel::backward_sum_columns(static_cast<int>(spec.problem.head_dim)) * static_cast<int64_t>(sizeof(float));
     if (spec.config.section_kb > 0 && bytes > 0) section = int64_t{spec.config.section_kb} * 1024 / bytes;

@@ -20,8 +20,9 @@ Result<OperationPlan> plan_backward(const Problem& problem, const Config& config
     if (problem.deterministic && config.dq == 1)
         return Status(StatusCode::unsupported, "dq is 1: sums in memory are in any order, and a repeatable result is asked for; it must be 0 or 2");
     OperationPlan plan;
-    for (const BackwardLaunch& launch : backward_plan(problem, config, arch, traits.aligned)) plan.kernels.push_back({launch.kind, problem, launch.config, traits.aligned});
-    plan.backward = backward_workspace(problem, config);
+    for (const BackwardLaunch& launch : backward_plan(problem, config, arch, traits.aligned, traits.packed))
+        plan.kernels.push_back({launch.kind, problem, launch.config, traits.aligned, false, false, traits.packed});
+    plan.backward = traits.packed ? packed_backward_workspace(problem, traits.query_rows) : backward_workspace(problem, config);
     plan.workspace_bytes = plan.backward.bytes();
     return plan;
 }
@@ -75,9 +76,9 @@ kernel::ForwardParameters& forward_part(OperationParameters& parameters) {
     return const_cast<kernel::ForwardParameters&>(forward_part(std::as_const(parameters)));
 }
 
-void use_workspace(const Problem& problem, const OperationPlan& plan, void* workspace, OperationParameters& parameters) {
+void use_workspace(const OperationPlan& plan, void* workspace, OperationParameters& parameters) {
     if (auto* forward = std::get_if<kernel::ForwardParameters>(&parameters)) forward->scores = static_cast<float*>(workspace);
-    if (auto* backward = std::get_if<kernel::BackwardParameters>(&parameters)) use_workspace(problem, plan.backward, workspace, *backward);
+    if (auto* backward = std::get_if<kernel::BackwardParameters>(&parameters)) use_workspace(plan.backward, workspace, *backward);
     if (auto* decode = std::get_if<kernel::DecodeParameters>(&parameters)) use_plan(plan.decode, workspace, *decode);
 }
 

@@ -16,7 +16,8 @@ struct CallTraits {
     bool aligned = true;        // as KernelSpec has them, as are the next three
     bool rescaled = false;
     bool paged = false;
-    bool packed = false;        // forward, whose parameters are then PackedParameters
+    bool packed = false;        // of a forward, parameters are then PackedParameters
+    int64_t query_rows = 0;     // packed, backward: of all sequences
     bool materialized = false;  // forward: the standard baseline, which writes its scores to memory
     int splits = 0;             // decode: units that a line is cut into (decode_plan.h); 0: as many as the config says
 };
@@ -43,7 +44,7 @@ kernel::ForwardParameters& forward_part(OperationParameters& parameters);
 const kernel::ForwardParameters& forward_part(const OperationParameters& parameters);
 
 // Sets what follows from the plan: pointers into the workspace, and how the work is divided.
-void use_workspace(const Problem& problem, const OperationPlan& plan, void* workspace, OperationParameters& parameters);
+void use_workspace(const OperationPlan& plan, void* workspace, OperationParameters& parameters);
 
 // An operation that can be launched. The kernels belong to whoever loaded them.
 struct ReadyOperation {

@@ -75,7 +75,7 @@ void* tilewright_bench_call_backward(void* kernels, const char* problem_text, co
     p.query_gradient = t[5].address, p.query_gradient_strides = strides(t[5]);
     p.key_gradient = t[6].address, p.key_gradient_strides = strides(t[6]);
     p.value_gradient = t[7].address, p.value_gradient_strides = strides(t[7]);
-    use_workspace(*problem, backward_workspace(*problem, call.kernels->config), workspace, p);
+    use_workspace(backward_workspace(*problem, call.kernels->config), workspace, p);
     std::lock_guard lock(mutex);
     return &calls.emplace_back(call);
 }

@@ -4,7 +4,7 @@
 // rows: P and dS (or their transposes) are left operands without being turned. Or the pass over keys gives dQ too (Config::dq): each
 // tile's part of it is added to sums in memory, which an epilogue scales and rounds.
 #pragma once
-#include "backward_tile.h"
+#include "backward_bias.h"
 #include "variants.h"
 
 namespace tilewright::kernel {
@@ -19,15 +19,16 @@ TILEWRIGHT_DEVICE void for_each_element(Body&& body) {
     }
 }
 
-// Columns of both a tile and the statistics are vectors or floats; a row's position or a column's is the query's or the key's.
+// Columns of both a tile and the statistics are vectors or floats; a row's position or a column's is the query's or the key's. What a bias hides
+// becomes -1, which no probability is, until clear_marked().
 template <class Arch, class Fragment, class Statistics, class Slopes>
-TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes, const BackwardParameters& p, const BackwardTile<typename Arch::Config>& tile,
+TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes, const PlainBackwardParameters& p, const BackwardTile<typename Arch::Config>& tile,
                                                const BackwardStep& step, const Statistics& log_sums) {
     using Config = typename Arch::Config;
     using Value = typename Arch::Value;
     constexpr bool over_keys = Config::over_keys;
     const ForwardParameters& forward = p.forward;
-    constexpr bool bends = Config::softcap || Config::alibi;
+    constexpr bool bends = Config::softcap || Config::bias || Config::alibi;
     float alibi = Config::alibi ? forward.slope[over_keys ? step.head : tile.head] : 0, scale = bends ? forward.scale : forward.scale * log2_of_e;
     for_each_element<Config, Fragment>([&](int r, int c) {
         Value score = scores.at(r, c) * scale;
@@ -36,19 +37,28 @@ TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes,
             slopes.at(r, c) = 1.0f - bent * bent;
             score = bent * forward.softcap;
         }
+        Value bias{};
+        if constexpr (Config::bias) bias = bias_of<Arch>(forward, tile, step, scores.row(r), scores.column(c)), score += bias;
         if constexpr (Config::alibi) score -= Arch::to_float(Arch::distance(scores.column(c) + step.first, tile.first_row + scores.row(r) + tile.offset)) * alibi;
         // A log-sum was rounded: no probability may be above 1 for that.
-        scores.at(r, c) = Arch::exp2(Arch::min((bends ? score * log2_of_e : score) - log_sums.at(r, c), Arch::broadcast(0.0f)));
+        Value exponent = natural_log_sums<Config> ? (score - log_sums.at(r, c)) * log2_of_e : (bends ? score * log2_of_e : score) - log_sums.at(r, c);
+        scores.at(r, c) = Arch::exp2(Arch::min(exponent, Arch::broadcast(0.0f)));
+        if constexpr (Config::bias) scores.at(r, c) = Arch::select(bias == -infinity, Arch::broadcast(-1.0f), scores.at(r, c));
     });
 }
 
-// dP -> dS, or with a softcap that of the scaled product.
-template <class Config, class Fragment, class Slopes, class Statistics>
+// dP -> dS, or with a softcap `of_products` that of the scaled product.
+template <class Config, bool of_products = true, class Fragment, class Slopes, class Statistics>
 TILEWRIGHT_DEVICE void differentiate(Fragment& changes, Fragment& probabilities, Slopes& slopes, const Statistics& deltas) {
     for_each_element<Config, Fragment>([&](int r, int c) {
         changes.at(r, c) = probabilities.at(r, c) * (changes.at(r, c) - deltas.at(r, c));
-        if constexpr (Config::softcap) changes.at(r, c) *= slopes.at(r, c);
+        if constexpr (Config::softcap && of_products) changes.at(r, c) *= slopes.at(r, c);
     });
+}
+// Where a bias hides: 0 * NaN is NaN.
+template <class Arch, class Fragment>
+TILEWRIGHT_DEVICE void clear_marked(Fragment& x, Fragment& probabilities) {
+    for_each_element<typename Arch::Config, Fragment>([&](int r, int c) { x.at(r, c) = Arch::select(probabilities.at(r, c) < 0.0f, Arch::broadcast(0.0f), x.at(r, c)); });
 }
 
 template <class Arch, class Fragment>
@@ -79,7 +89,7 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
     using Element = typename Config::Element;
     using Scores = typename Arch::Scores;
     constexpr bool over_keys = Config::over_keys, gives_scored = Config::gives_scored, gives_carried = Config::gives_carried, gives_queries = over_keys && Config::dq != 0;
-    const BackwardParameters& p = arguments.parameters;
+    const PlainBackwardParameters& p = arguments.parameters;
 
     Arch::for_each_tile(arguments, shared, [&](const Tile& tile, typename Arch::Pipeline& pipeline) {
         Scores scores, changes;                // S, then P; dP, then dS (or their transposes)
@@ -113,10 +123,12 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
                 clear_hidden<Arch>(scores, tile, step);
                 if constexpr (gives_scored) pipeline.look_at_hidden(changes, tile, step), clear_hidden<Arch>(changes, tile, step);
             }
+            if constexpr (Config::bias && gives_scored) clear_marked<Arch>(changes, scores);
+            if constexpr (Config::bias) clear_marked<Arch>(scores, scores);
             if constexpr (gives_carried && Arch::probability_lift > 0) lift_probabilities<Arch>(scores);
             if constexpr (gives_carried) left_p.assign(scores);
             if constexpr (gives_scored) left_ds.assign(changes);
-            if (tile.needs_mask(step)) pipeline.hide_garbage();  // 0 * NaN is NaN; after rounding, which frees registers
+            if (tile.hides(step)) pipeline.hide_garbage();  // 0 * NaN is NaN; after rounding, which frees registers
             if constexpr (gives_queries) {
                 pipeline.publish(left_ds);
                 if constexpr (decltype(has_previous)::is) Arch::start_query_part(query_part, pipeline.published());

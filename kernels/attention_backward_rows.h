@@ -1,15 +1,37 @@
 // What the backward does row by row: the statistics that both passes read, and the gradient of the sinks.
 #pragma once
+#include "backward_tile.h"
 #include "variants.h"
 
 namespace tilewright::kernel {
 
-// Does any key take part in the query's softmax, as far as the mask goes?
+// One of the padded queries of a batch and head: the sequence that it belongs to, and its number there.
 template <class Config>
-TILEWRIGHT_DEVICE bool sees_keys(const ForwardParameters& p, int query) {
-    if constexpr (Config::mask == Mask::none) return p.seq_kv > 0;
-    else return max_of(0, query + p.diagonal - p.window_left) < min_of(p.seq_kv, query + p.diagonal + 1 + p.window_right);
-}
+struct PaddedQuery {
+    int batch, query, seq_q, seq_kv, diagonal;  // `batch`: of packed sequences the row of the first query
+
+    TILEWRIGHT_DEVICE PaddedQuery(const BackwardParametersOf<Config>& p, int of_batch, int padded)
+        : batch(of_batch), query(padded), seq_q(p.forward.seq_q), seq_kv(p.forward.seq_kv), diagonal(p.forward.diagonal) {
+        if constexpr (Config::packed) {
+            SequenceSlots queries = query_slots(p, backward_query_block);
+            int sequence = queries.sequence_of(padded / backward_query_block);
+            query -= queries.first_slot(sequence) * backward_query_block;
+            batch = queries.first(sequence), seq_q = query < 0 ? 0 : queries.length(sequence), seq_kv = key_slots(p, 1).length(sequence);
+            diagonal = p.top_left ? 0 : seq_kv - seq_q;
+        }
+    }
+    TILEWRIGHT_DEVICE bool inside() const { return query < seq_q; }
+    // Where its log-sum is among those given.
+    TILEWRIGHT_DEVICE long long given(const ForwardParameters& p, int head) const {
+        if constexpr (Config::packed) return (long long)head * p.seq_q + (batch + query);
+        else return ((long long)batch * p.heads_q + head) * p.seq_q + query;
+    }
+    // Does any key take part in its softmax, as far as the mask goes?
+    TILEWRIGHT_DEVICE bool sees_keys(const ForwardParameters& p) const {
+        if constexpr (Config::mask == Mask::none) return seq_kv > 0;
+        else return max_of(0, query + diagonal - p.window_left) < min_of(seq_kv, query + diagonal + 1 + p.window_right);
+    }
+};
 
 // log_sums and deltas of every query, and of the queries that fill the last block. What stands in the rows of a query that
 // sees nothing is not read.
@@ -17,21 +39,22 @@ template <class Arch>
 TILEWRIGHT_DEVICE void attention_backward_prologue(const typename Arch::Arguments& arguments, char*) {
     using Config = typename Arch::Config;
     using Element = typename Config::Element;
-    const BackwardParameters& p = arguments.parameters;
+    const auto& p = arguments.parameters;
     const ForwardParameters& forward = p.forward;
-    Arch::for_each_query(arguments, [&](int batch, int head, int query) {
+    Arch::for_each_query(arguments, [&](int batch, int head, int padded) {
+        PaddedQuery<Config> at(p, batch, padded);
         float log_sum = infinity, delta = 0;
-        bool inside = query < forward.seq_q;
-        long long given = ((long long)batch * forward.heads_q + head) * forward.seq_q + query;
+        bool inside = at.inside();
+        long long given = at.given(forward, head);
         if (inside) {
-            if (forward.lse[given] != -infinity) log_sum = forward.lse[given] * log2_of_e;
-            if (sees_keys<Config>(forward, query))
-                delta = Arch::template dot<Config::head_dim_v>(row_of((const Element*)forward.out, forward.out_strides, batch, head, query),
-                                                               row_of((const Element*)p.out_gradient, p.out_gradient_strides, batch, head, query));
+            if (forward.lse[given] != -infinity) log_sum = natural_log_sums<Config> ? forward.lse[given] : forward.lse[given] * log2_of_e;
+            if (at.sees_keys(forward))
+                delta = Arch::template dot<Config::head_dim_v>(row_of((const Element*)forward.out, forward.out_strides, at.batch, head, at.query),
+                                                               row_of((const Element*)p.out_gradient, p.out_gradient_strides, at.batch, head, at.query));
         }
         delta = Arch::sum_of_sharers(delta);  // lanes whose queries differ take part in it together
         if (inside && p.lse_gradient) delta -= p.lse_gradient[given];
-        long long row = ((long long)batch * forward.heads_q + head) * p.padded_queries + query;
+        long long row = ((long long)batch * forward.heads_q + head) * p.padded_queries + padded;
         if (Arch::leads_row()) p.log_sums[row] = log_sum, p.deltas[row] = delta;
         if constexpr (Config::dq != 0) Arch::clear_query_sums(p, row);
     });
@@ -41,7 +64,7 @@ TILEWRIGHT_DEVICE void attention_backward_prologue(const typename Arch::Argument
 template <class Arch>
 TILEWRIGHT_DEVICE void attention_backward_epilogue(const typename Arch::Arguments& arguments, char*) {
     using Element = typename Arch::Config::Element;
-    const BackwardParameters& p = arguments.parameters;
+    const PlainBackwardParameters& p = arguments.parameters;
     Arch::for_each_query(arguments, [&](int batch, int head, int query) {
         if (query >= p.forward.seq_q) return;
         long long row = ((long long)batch * p.forward.heads_q + head) * p.padded_queries + query;
@@ -52,7 +75,7 @@ TILEWRIGHT_DEVICE void attention_backward_epilogue(const typename Arch::Argument
 // The sink is a key without a value: its P is exp(sink - lse), its dP is 0, so dSink = -sum of P * D over batch and queries.
 template <class Arch>
 TILEWRIGHT_DEVICE void attention_backward_sink(const typename Arch::Arguments& arguments, char*) {
-    const BackwardParameters& p = arguments.parameters;
+    const PlainBackwardParameters& p = arguments.parameters;
     const ForwardParameters& forward = p.forward;
     Arch::for_each_head(arguments, [&](int head) {
         typename Arch::Value sum{};
@@ -60,7 +83,8 @@ TILEWRIGHT_DEVICE void attention_backward_sink(const typename Arch::Arguments& a
             long long first = ((long long)batch * forward.heads_q + head) * p.padded_queries;
             for (int query = 0; query < p.padded_queries; query += Arch::columns_at_once) {
                 auto log_sums = Arch::values_at(p.log_sums + first + query), deltas = Arch::values_at(p.deltas + first + query);
-                sum += Arch::exp2(Arch::min(forward.sink[head] * log2_of_e - log_sums, Arch::broadcast(0.0f))) * deltas;
+                auto exponent = natural_log_sums<typename Arch::Config> ? (forward.sink[head] - log_sums) * log2_of_e : forward.sink[head] * log2_of_e - log_sums;
+                sum += Arch::exp2(Arch::min(exponent, Arch::broadcast(0.0f))) * deltas;
             }
         }
         float total = Arch::row_sum(sum);

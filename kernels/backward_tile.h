@@ -15,8 +15,15 @@ struct BackwardStep {
     int left;         // steps to go, this one included
 };
 
+// Of packed sequences a tile's `batch` is the row of its sequence's first member of those that the pass owns, and this what else there is to know.
+template <bool packed> struct SequencePlace {};
+template <> struct SequencePlace<true> {
+    int first_of_columns;    // row of the first column
+    int first_padded_query;  // of the padded queries of a head
+};
+
 template <class Config>
-struct BackwardTile {
+struct BackwardTile : SequencePlace<Config::packed> {
     static constexpr bool over_keys = Config::over_keys;
     static constexpr int block_rows = over_keys ? Config::block_kv : Config::block_q, block_columns = over_keys ? Config::block_q : Config::block_kv;
     int batch, head;            // of the rows
@@ -26,6 +33,15 @@ struct BackwardTile {
     int first_column, end_column, steps;  // of each head; steps of all
     int whole_begin, whole_end;  // columns that every row is paired with
 
+    TILEWRIGHT_DEVICE int column_batch() const {
+        if constexpr (Config::packed) return this->first_of_columns;
+        else return batch;
+    }
+    // Where the log-sum and the delta of a query are.
+    TILEWRIGHT_DEVICE long long statistics_place(const PlainBackwardParameters& p, int of_head, int query) const {
+        if constexpr (Config::packed) return (long long)of_head * p.padded_queries + this->first_padded_query + query;
+        else return ((long long)batch * p.forward.heads_q + of_head) * p.padded_queries + query;
+    }
     TILEWRIGHT_DEVICE bool inside(int row) const { return first_row + row < rows; }
     // The tile's row `row` is paired with the columns [paired_begin, paired_end): a query sees the key.
     TILEWRIGHT_DEVICE int paired_begin(int row) const {
@@ -51,18 +67,28 @@ struct BackwardTile {
         return min_of(rows - 1, last_query - offset + before) / block_rows - first_row / block_rows;
     }
     // Queries past the end are zeros with infinite log-sums: their P and dS are zero unless a key is not finite, and then so is all that sees it;
-    // but a softcap makes the score of an infinite key finite.
-    static constexpr bool masks_padding = !over_keys || Config::softcap;
+    // but a softcap makes the score of an infinite key finite, and a bias may be anything.
+    static constexpr bool masks_padding = !over_keys || Config::softcap || Config::bias;
     TILEWRIGHT_DEVICE bool needs_mask(const BackwardStep& step) const {
         if constexpr (!masks_padding && Config::mask == Mask::none) return false;
         else return step.first < whole_begin || step.first + block_columns > whole_end;
     }
+    // Whether columns may be hidden from some rows and not from others, and whether those of a step may.
+    static constexpr bool rows_differ = Config::mask != Mask::none || Config::bias;
+    TILEWRIGHT_DEVICE bool hides(const BackwardStep& step) const { return Config::bias || needs_mask(step); }
 
     TILEWRIGHT_DEVICE BackwardStep first_step() const { return {over_keys ? head * group : head / group, first_column, steps}; }
     TILEWRIGHT_DEVICE BackwardStep next(BackwardStep step) const {
         --step.left, step.first += block_columns;
         if (over_keys && step.first >= end_column) step.first = first_column, ++step.head;
         return step;
+    }
+    // Of dense tensors: what all tiles have in common.
+    TILEWRIGHT_DEVICE void set_sizes(const ForwardParameters& p) {
+        rows = over_keys ? p.seq_kv : p.seq_q, columns = over_keys ? p.seq_q : p.seq_kv;
+        group = p.heads_q / p.heads_kv;
+        before = over_keys ? p.window_right : p.window_left, after = over_keys ? p.window_left : p.window_right;
+        offset = over_keys ? -p.diagonal : p.diagonal;
     }
     TILEWRIGHT_DEVICE void count_steps() {
         int last = min_of(rows - first_row, block_rows) - 1;
@@ -71,6 +97,12 @@ struct BackwardTile {
         steps = end > begin ? (end - first_column + block_columns - 1) / block_columns * (over_keys ? group : 1) : 0;
         whole_begin = paired_begin(last), whole_end = paired_end(0);
         if (!masks_padding && whole_end == columns) whole_end += block_columns;
+    }
+    // Over queries: no other columns than those of the tile from `first` on.
+    TILEWRIGHT_DEVICE void keep_columns(int first) {
+        end_column = min_of(end_column, first + block_columns);
+        steps = first >= first_column && first < end_column;
+        first_column = first;
     }
 };
 
@@ -81,16 +113,45 @@ TILEWRIGHT_DEVICE BackwardTile<Config> backward_tile_at(const ForwardParameters&
     using Tile = BackwardTile<Config>;
     constexpr bool over_keys = Config::over_keys;
     Tile tile;
-    tile.rows = over_keys ? p.seq_kv : p.seq_q, tile.columns = over_keys ? p.seq_q : p.seq_kv;
-    tile.group = p.heads_q / p.heads_kv;
-    tile.before = over_keys ? p.window_right : p.window_left, tile.after = over_keys ? p.window_left : p.window_right;
-    tile.offset = over_keys ? -p.diagonal : p.diagonal;
+    tile.set_sizes(p);
     int heads = over_keys ? p.heads_kv : p.heads_q, blocks = (tile.rows + Tile::block_rows - 1) / Tile::block_rows;
     WorkOrder order(index, blocks, p.batch * heads, p.section_heads);
     tile.batch = order.head / heads, tile.head = order.head % heads;
     tile.first_row = ((over_keys && !Tile::last_rows_first) || Config::mask == Mask::none ? order.block : blocks - 1 - order.block) * Tile::block_rows;
     tile.count_steps();
     return tile;
+}
+
+TILEWRIGHT_DEVICE SequenceSlots query_slots(const BackwardParameters& p, int block) { return {p.query_starts, p.wide, p.sequences, p.forward.seq_q, 1, block}; }
+TILEWRIGHT_DEVICE SequenceSlots key_slots(const BackwardParameters& p, int block) { return {p.key_starts, p.wide, p.sequences, p.forward.seq_kv, 1, block}; }
+
+// As for dense tensors; a slot that holds nothing becomes a tile without rows.
+template <class Config>
+TILEWRIGHT_DEVICE BackwardTile<Config> packed_backward_tile_at(const BackwardParameters& p, int index) {
+    using Tile = BackwardTile<Config>;
+    constexpr bool over_keys = Config::over_keys;
+    const ForwardParameters& f = p.forward;
+    SequenceSlots of_rows = over_keys ? key_slots(p, Tile::block_rows) : query_slots(p, Tile::block_rows), of_columns = over_keys ? query_slots(p, 1) : key_slots(p, 1);
+    int slots = of_rows.count();
+    WorkOrder order(index, slots, over_keys ? f.heads_kv : f.heads_q, f.section_heads);
+    int slot = over_keys || Config::mask == Mask::none ? order.block : slots - 1 - order.block, sequence = of_rows.sequence_of(slot);
+    int of_sequence = slot - of_rows.first_slot(sequence);
+    Tile tile;
+    tile.batch = of_rows.first(sequence), tile.head = order.head;
+    tile.first_of_columns = of_columns.first(sequence);
+    tile.first_padded_query = query_slots(p, backward_query_block).first_slot(sequence) * backward_query_block;
+    tile.rows = of_rows.length(sequence), tile.columns = of_columns.length(sequence), tile.group = f.heads_q / f.heads_kv;
+    tile.before = over_keys ? f.window_right : f.window_left, tile.after = over_keys ? f.window_left : f.window_right;
+    tile.offset = p.top_left ? 0 : tile.columns - tile.rows;
+    tile.first_row = of_sequence * Tile::block_rows;
+    if (of_sequence >= 0 && tile.first_row < tile.rows) return tile.count_steps(), tile;
+    tile.rows = tile.first_row = tile.first_column = tile.end_column = tile.steps = tile.whole_begin = tile.whole_end = 0;
+    return tile;
+}
+template <class Config>
+TILEWRIGHT_DEVICE BackwardTile<Config> backward_tile_at(const BackwardParametersOf<Config>& p, int index) {
+    if constexpr (Config::packed) return packed_backward_tile_at<Config>(p, index);
+    else return backward_tile_at<Config>(p.forward, index);
 }
 
 }  // namespace tilewright::kernel

@@ -96,10 +96,14 @@ TILEWRIGHT_DEVICE int append_blocks(const AppendParameters& p) { return p.batch 
 constexpr int backward_query_block = 128;
 constexpr long long backward_padded(long long seq_q) { return (seq_q + backward_query_block - 1) / backward_query_block * backward_query_block; }
 
+constexpr long long backward_padded_packed(long long query_rows, long long sequences) {
+    return sequences == 0 ? 0 : (query_rows / backward_query_block + sequences) * backward_query_block;
+}
+
 constexpr int backward_sum_columns(int head_dim) { return head_dim > 64 ? 128 : 64; }
 constexpr int backward_least_block_q = 64;  // where dq is 2
 
-struct BackwardParameters {
+struct PlainBackwardParameters {
     ForwardParameters forward;  // the call that is differentiated: `out` and `lse` are its results and only read here
     const void* out_gradient;
     const float* lse_gradient;  // [batch][heads_q][seq_q], contiguous; null: zero
@@ -107,7 +111,7 @@ struct BackwardParameters {
     float* sink_gradient;  // [heads_q]; written by kernels specialised for a sink
     Strides out_gradient_strides, query_gradient_strides, key_gradient_strides, value_gradient_strides;
     // Workspaces, [batch][heads_q][padded_queries], written by the prologue.
-    float* log_sums;  // lse in units of log 2; infinite where it would be minus infinity and past the end, so that every probability is 0
+    float* log_sums;  // lse in units of log 2 (but see natural_log_sums); infinite where it would be minus infinity and past the end, so that every probability is 0
     float* deltas;    // dot(out_gradient, out) - lse_gradient
     int padded_queries;  // backward_padded(seq_q)
     // Config::dq alone. Cleared by the prologue for dq 1, stored by the first tile of keys for 2: sums of dS K, [batch][heads_q][padded_queries][backward_sum_columns(head_dim)], of each
@@ -116,6 +120,22 @@ struct BackwardParameters {
     float* query_sums;
     unsigned* turns;
 };
+
+// All that a backward may be told. Kernels of problems with a bias or of packed sequences take it whole, others what it begins with.
+struct BackwardParameters : PlainBackwardParameters {
+    void* bias_gradient;  // of the element type; summed over the dimensions that have stride 0 here; null: not wanted
+    Strides bias_gradient_strides;
+    long long bias_gradient_column_stride;
+    // Config::packed: as PackedParameters has them. Each sequence has whole blocks of padded queries, of `backward_query_block`, in slots as tile.h
+    // has them for tiles.
+    const void *query_starts, *key_starts;
+    int sequences, wide, top_left;
+};
+// A bias may be so large that log2(e) times it, and the log-sum of its row, would overflow.
+template <class Config>
+constexpr bool natural_log_sums = Config::bias;
+template <class Config>
+using BackwardParametersOf = typename Choose<Config::bias || Config::packed, BackwardParameters, PlainBackwardParameters>::type;
 
 template <class Pointer>
 TILEWRIGHT_DEVICE Pointer row_of(Pointer base, const Strides& strides, int batch, int head, int row) {

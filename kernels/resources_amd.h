@@ -53,7 +53,8 @@ constexpr const char* amd_restriction(AmdFamily family, const AmdShape& s) {
 // The backward's passes: products of a tile's rows with tiles of columns, of which `scored` makes S and `carried` dP.
 struct AmdBackwardShape {
     int rows, columns, workers, scored_depth, carried_depth;
-    bool gives_scored, gives_carried;
+    bool gives_scored, gives_carried, gives_bias;
+    constexpr bool differentiates() const { return gives_scored || gives_bias; }
 };
 constexpr int amd_backward_rows_threads = 256;
 // Where things are in LDS, of what is scored [0] and carried [1], in bytes: rows on RDNA, where registers are few, and columns, straight
@@ -71,9 +72,10 @@ constexpr AmdBackwardLds amd_backward_lds(const AmdResources& scored, const AmdR
         l.bytes += needed ? 2 * members * width : 0;
         return at;
     };
-    l.row[0] = place(l.holds_rows, s.rows, scored.key_dim), l.row[1] = place(l.holds_rows && s.gives_scored, s.rows, carried.key_dim);
-    l.straight[0] = place(true, s.columns, scored.key_dim), l.straight[1] = place(s.gives_scored, s.columns, carried.key_dim);
+    l.row[0] = place(l.holds_rows, s.rows, scored.key_dim), l.row[1] = place(l.holds_rows && s.differentiates(), s.rows, carried.key_dim);
+    l.straight[0] = place(true, s.columns, scored.key_dim), l.straight[1] = place(s.differentiates(), s.columns, carried.key_dim);
     l.transposed[0] = place(s.gives_scored, s.columns, scored.value_dim), l.transposed[1] = place(s.gives_carried, s.columns, carried.value_dim);
+    if (s.gives_bias && l.bytes < 4 * s.rows * s.columns) l.bytes = 4 * s.rows * s.columns;  // the tile of the gradient, in the end
     return l;
 }
 constexpr AmdShape amd_backward_view(const AmdBackwardShape& s, int depth) { return {s.rows, s.columns, 1, s.workers, depth, depth}; }

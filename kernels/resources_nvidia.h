@@ -41,7 +41,8 @@ constexpr int sm80_register_estimate(const NvidiaTile& t) {
 // also the statistics of columns, log-sums [0] and deltas [1]. Offsets and sizes in bytes.
 struct Sm80BackwardTile {
     int rows, columns, scored_depth, carried_depth, element_bytes, stages, workers;
-    bool over_keys, gives_scored, gives_carried, softcap;
+    bool over_keys, gives_scored, gives_carried, softcap, gives_bias;
+    constexpr bool differentiates() const { return gives_scored || gives_bias; }
 };
 struct Sm80BackwardShared {
     int row[2], column[2], statistics[2], stage_bytes, bytes;  // `column` and `statistics` are those of the first stage
@@ -49,18 +50,19 @@ struct Sm80BackwardShared {
 constexpr Sm80BackwardShared sm80_backward_shared(const Sm80BackwardTile& t) {
     Sm80BackwardShared s{};
     s.row[1] = sm80_tile_bytes(t.rows, t.scored_depth, t.element_bytes);
-    s.column[0] = s.row[1] + (t.gives_scored ? sm80_tile_bytes(t.rows, t.carried_depth, t.element_bytes) : 0);
+    s.column[0] = s.row[1] + (t.differentiates() ? sm80_tile_bytes(t.rows, t.carried_depth, t.element_bytes) : 0);
     s.column[1] = s.column[0] + sm80_tile_bytes(t.columns, t.scored_depth, t.element_bytes);
     s.statistics[0] = s.column[1] + sm80_tile_bytes(t.columns, t.carried_depth, t.element_bytes);
     s.statistics[1] = s.statistics[0] + (t.over_keys ? 4 * t.columns : 0);
     s.stage_bytes = s.statistics[1] + (t.over_keys ? 4 * t.columns : 0) - s.column[0];
     s.bytes = s.column[0] + t.stages * s.stage_bytes;
+    if (t.gives_bias) s.bytes = max_of(s.bytes, 4 * t.rows * t.columns);  // the tile of the gradient, in the end
     return s;
 }
 // The gradients, S and dP, what is rounded of them, and what addresses and statistics take.
 constexpr int sm80_backward_register_estimate(const Sm80BackwardTile& t) {
-    int gradients = (t.gives_scored ? round_up(t.scored_depth, 16) : 0) + (t.gives_carried ? round_up(t.carried_depth, 16) : 0);
-    int scores = t.columns * (t.gives_scored ? 2 : 1) + (t.softcap ? t.columns : 0);
+    int gradients = (t.gives_scored ? round_up(t.scored_depth, 16) : 0) + (t.gives_carried ? round_up(t.carried_depth, 16) : 0) + (t.gives_bias ? t.columns : 0);
+    int scores = t.columns * (t.differentiates() ? 2 : 1) + (t.softcap ? t.columns : 0);
     return t.rows / t.workers / 16 * (gradients + scores) / 2 + 60;
 }
 

@@ -27,11 +27,12 @@ Work work_of_pass(const KernelSpec& spec, const TileCounts& counts) {
     double pairs = counts.kv_tiles * double(counts.heads) * spec.config.block_q * spec.config.block_kv, d = double(p.head_dim), d_v = double(p.head_dim_v);
     double columns = d;  // S
     if (gives_scored(spec.kind)) columns += d_v + d;
-    if (gives_carried(spec.kind)) columns += d_v;
+    if (gives_carried(spec.kind) || gives_bias(spec.kind)) columns += d_v;
     bool over_keys = is_over_keys(spec.kind);
     double owned = over_keys ? double(p.batch * p.heads_kv * p.seq_kv) : double(p.batch * p.heads_q * p.seq_q), element = double(size_of(p.dtype));
     double walked = counts.kv_tiles * double(counts.heads) * (over_keys ? spec.config.block_q : spec.config.block_kv);
-    return {(2 * owned + walked) * (d + d_v) * element, 2 * pairs * columns, pairs};
+    double bias = p.bias ? pairs * element * (gives_bias(spec.kind) ? 2 : 1) : 0;  // read, and its gradient written
+    return {(2 * owned + walked) * (d + d_v) * element + bias, 2 * pairs * columns, pairs};
 }
 
 // Rows that are read and written once: out, dOut and the statistics.

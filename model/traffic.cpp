@@ -38,8 +38,9 @@ double compulsory_bytes(const Problem& problem) {
     if (problem.bias) elements += query_rows * problem.seq_kv;
     double bytes = elements * size_of(problem.dtype) + query_rows * sizeof(float);
     if (problem.operation != Operation::backward) return bytes;
-    // Q, K, V, out, dOut and lse are read, dQ, dK and dV written.
+    // Q, K, V, out, dOut, lse and bias are read, dQ, dK, dV and dBias written.
     double gradients = (query_rows + double(problem.batch) * problem.heads_kv * problem.seq_kv) * (problem.head_dim + problem.head_dim_v);
+    if (problem.bias) gradients += query_rows * problem.seq_kv;
     return bytes + gradients * size_of(problem.dtype);
 }
 

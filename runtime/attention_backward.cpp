@@ -1,6 +1,7 @@
 // The backward call: check what was given, then launch its kernels one after another.
 #include "runtime/attention_state.h"
 #include "runtime/forward_parameters.h"
+#include "runtime/packed.h"
 
 namespace tilewright {
 namespace {
@@ -9,6 +10,42 @@ Status check_problem(const Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     if (problem.operation == Operation::backward) return {};
     return {StatusCode::unsupported, "backward() computes backward problems, not " + to_text(problem)};
+}
+
+// Of what is differentiated and of the gradients, checked.
+struct Extents {
+    Extent tensors[4], gradients[4];
+    bool aligned = true;
+};
+Result<Extents> check_tensors(const Problem& p, const BackwardTensors& t) {
+    const ForwardTensors& f = t.forward;
+    Extents e{{extent("query", f.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", f.key, p.batch, p.heads_kv, p.seq_kv, p.head_dim),
+               extent("value", f.value, p.batch, p.heads_kv, p.seq_kv, p.head_dim_v), extent("out", f.out, p.batch, p.heads_q, p.seq_q, p.head_dim_v)},
+              {extent("out_gradient", t.out_gradient, p.batch, p.heads_q, p.seq_q, p.head_dim_v), extent("query_gradient", t.query_gradient, p.batch, p.heads_q, p.seq_q, p.head_dim),
+               extent("key_gradient", t.key_gradient, p.batch, p.heads_kv, p.seq_kv, p.head_dim), extent("value_gradient", t.value_gradient, p.batch, p.heads_kv, p.seq_kv, p.head_dim_v)}};
+    for (const auto* of : {&e.tensors, &e.gradients})
+        for (const Extent& tensor : *of) {
+            TILEWRIGHT_RETURN_IF_ERROR(check_extent(tensor));
+            e.aligned = e.aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
+        }
+    TILEWRIGHT_RETURN_IF_ERROR(check_variants(p, f));
+    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("sink_gradient", t.sink_gradient, p.sink));
+    if (!p.bias) TILEWRIGHT_RETURN_IF_ERROR(check_pointer("bias_gradient", t.bias_gradient.data, false));
+    if (p.batch * p.seq_q > 0 && !f.lse) return invalid_argument("lse is null; the backward needs that of the forward");
+    return e;
+}
+
+kernel::BackwardParameters gradient_parameters(const Problem& p, const BackwardTensors& t, const Extents& e) {
+    kernel::BackwardParameters parameters{};
+    parameters.forward = forward_parameters(p, t.forward, e.tensors);
+    parameters.out_gradient = t.out_gradient.data, parameters.lse_gradient = t.lse_gradient;
+    parameters.query_gradient = t.query_gradient.data, parameters.key_gradient = t.key_gradient.data, parameters.value_gradient = t.value_gradient.data;
+    parameters.sink_gradient = t.sink_gradient;
+    parameters.bias_gradient = t.bias_gradient.data, parameters.bias_gradient_column_stride = t.bias_gradient.column_stride;
+    parameters.bias_gradient_strides = {t.bias_gradient.batch_stride, t.bias_gradient.head_stride, t.bias_gradient.row_stride};
+    parameters.out_gradient_strides = strides_of(e.gradients[0]), parameters.query_gradient_strides = strides_of(e.gradients[1]);
+    parameters.key_gradient_strides = strides_of(e.gradients[2]), parameters.value_gradient_strides = strides_of(e.gradients[3]);
+    return parameters;
 }
 
 Problem repeatable_if(bool deterministic, Problem problem) {
@@ -25,38 +62,39 @@ Result<int64_t> Attention::backward_workspace_bytes(const Problem& problem, bool
 
 Status Attention::backward(const Problem& problem, const BackwardTensors& t, void* stream) {
     TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
-    const Problem p = repeatable_if(t.deterministic, problem);
-    const ForwardTensors& f = t.forward;
-    const Extent tensors[] = {
-        extent("query", f.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", f.key, p.batch, p.heads_kv, p.seq_kv, p.head_dim),
-        extent("value", f.value, p.batch, p.heads_kv, p.seq_kv, p.head_dim_v), extent("out", f.out, p.batch, p.heads_q, p.seq_q, p.head_dim_v)};
-    const Extent gradients[] = {extent("out_gradient", t.out_gradient, p.batch, p.heads_q, p.seq_q, p.head_dim_v),
-                                extent("query_gradient", t.query_gradient, p.batch, p.heads_q, p.seq_q, p.head_dim),
-                                extent("key_gradient", t.key_gradient, p.batch, p.heads_kv, p.seq_kv, p.head_dim),
-                                extent("value_gradient", t.value_gradient, p.batch, p.heads_kv, p.seq_kv, p.head_dim_v)};
-    bool aligned = true;
-    for (const auto* of : {&tensors, &gradients})
-        for (const Extent& tensor : *of) {
-            TILEWRIGHT_RETURN_IF_ERROR(check_extent(tensor));
-            aligned = aligned && is_aligned(tensor, static_cast<int64_t>(size_of(p.dtype)));
-        }
-    TILEWRIGHT_RETURN_IF_ERROR(check_variants(p, f));
-    TILEWRIGHT_RETURN_IF_ERROR(check_pointer("sink_gradient", t.sink_gradient, p.sink));
-    if (p.batch * p.seq_q > 0 && !f.lse) return invalid_argument("lse is null; the backward needs that of the forward");
+    TILEWRIGHT_ASSIGN_OR_RETURN(const Extents extents, check_tensors(problem, t));
     CallTraits traits;
-    traits.aligned = aligned;
-    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(p, traits));
+    traits.aligned = extents.aligned;
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(repeatable_if(t.deterministic, problem), traits));
     TILEWRIGHT_RETURN_IF_ERROR(check_workspace(ready.plan, t.workspace, t.workspace_bytes));
+    OperationParameters all = gradient_parameters(problem, t, extents);
+    use_workspace(ready.plan, t.workspace, all);
+    return launch(*state_->device, ready.kernels, all, stream);
+}
 
-    OperationParameters all = parameters_of(Operation::backward);
-    auto& parameters = std::get<kernel::BackwardParameters>(all);
-    parameters.forward = forward_parameters(p, f, tensors);
-    parameters.out_gradient = t.out_gradient.data, parameters.lse_gradient = t.lse_gradient;
-    parameters.query_gradient = t.query_gradient.data, parameters.key_gradient = t.key_gradient.data, parameters.value_gradient = t.value_gradient.data;
-    parameters.sink_gradient = t.sink_gradient;
-    parameters.out_gradient_strides = strides_of(gradients[0]), parameters.query_gradient_strides = strides_of(gradients[1]);
-    parameters.key_gradient_strides = strides_of(gradients[2]), parameters.value_gradient_strides = strides_of(gradients[3]);
-    use_workspace(p, ready.plan, t.workspace, all);
+Result<int64_t> Attention::backward_packed_workspace_bytes(const Problem& problem, int64_t query_rows) const {
+    TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
+    TILEWRIGHT_RETURN_IF_ERROR(validate(all_as_one(problem, query_rows, 0)));
+    return packed_backward_workspace(problem, query_rows).bytes();
+}
+
+Status Attention::backward_packed(const Problem& problem, const BackwardTensors& t, const PackedSequences& s, void* stream) {
+    TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const Problem flat, check_packed(problem, s));
+    TILEWRIGHT_ASSIGN_OR_RETURN(Extents extents, check_tensors(flat, t));
+    for (auto* of : {&extents.tensors, &extents.gradients})
+        for (Extent& tensor : *of) tensor.batch_stride = tensor.row_stride;
+    TILEWRIGHT_RETURN_IF_ERROR(check_starts(problem, s, state_->device->info().arch));
+    CallTraits traits;
+    traits.aligned = extents.aligned, traits.packed = true, traits.query_rows = s.query_rows;
+    TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(repeatable_if(t.deterministic, problem), traits));
+    TILEWRIGHT_RETURN_IF_ERROR(check_workspace(ready.plan, t.workspace, t.workspace_bytes));
+    kernel::BackwardParameters parameters = gradient_parameters(flat, t, extents);
+    parameters.query_starts = s.query_starts, parameters.key_starts = s.key_starts;
+    parameters.sequences = static_cast<int>(problem.batch), parameters.wide = s.type == IndexType::int64;
+    parameters.top_left = problem.alignment == Alignment::top_left;
+    OperationParameters all = parameters;
+    use_workspace(ready.plan, t.workspace, all);
     return launch(*state_->device, ready.kernels, all, stream);
 }
 

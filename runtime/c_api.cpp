@@ -34,26 +34,46 @@ Status forward(tilewright_context* context, const tilewright_problem* given, con
     return context->attention.forward(problem, tensors, stream);
 }
 
+Result<PackedSequences> sequences_of(const tilewright_packed_sequences* s) {
+    TILEWRIGHT_RETURN_IF_ERROR(check_struct("sequences", s));
+    static_assert(static_cast<int>(IndexType::int32) == TILEWRIGHT_INT32 && static_cast<int>(IndexType::int64) == TILEWRIGHT_INT64);
+    return PackedSequences{s->query_starts, s->key_starts, static_cast<IndexType>(s->index_type), s->query_rows, s->key_rows};
+}
+
 Status forward_packed(tilewright_context* context, const tilewright_problem* given, const tilewright_forward_tensors* t, const tilewright_packed_sequences* s, void* stream) {
     if (!context) return is_null("context");
     TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
     TILEWRIGHT_ASSIGN_OR_RETURN(ForwardTensors tensors, tensors_of(t));
-    TILEWRIGHT_RETURN_IF_ERROR(check_struct("sequences", s));
-    static_assert(static_cast<int>(IndexType::int32) == TILEWRIGHT_INT32 && static_cast<int>(IndexType::int64) == TILEWRIGHT_INT64);
-    return context->attention.forward_packed(problem, tensors, {s->query_starts, s->key_starts, static_cast<IndexType>(s->index_type), s->query_rows, s->key_rows}, stream);
+    TILEWRIGHT_ASSIGN_OR_RETURN(PackedSequences sequences, sequences_of(s));
+    return context->attention.forward_packed(problem, tensors, sequences, stream);
+}
+
+Result<BackwardTensors> tensors_of(const tilewright_backward_tensors* caller) {
+    TILEWRIGHT_RETURN_IF_ERROR(check_struct("tensors", caller, first_backward_size));
+    tilewright_backward_tensors complete = TILEWRIGHT_INIT_BACKWARD_TENSORS, *t = &complete;
+    std::memcpy(t, caller, std::min<size_t>(caller->struct_size, sizeof complete));
+    BackwardTensors tensors;
+    TILEWRIGHT_ASSIGN_OR_RETURN(tensors.forward, tensors_of(t->forward));
+    tensors.out_gradient = input_of(t->out_gradient), tensors.lse_gradient = t->lse_gradient;
+    tensors.query_gradient = output_of(t->query_gradient), tensors.key_gradient = output_of(t->key_gradient), tensors.value_gradient = output_of(t->value_gradient);
+    tensors.sink_gradient = t->sink_gradient, tensors.bias_gradient = output_of(t->bias_gradient);
+    tensors.workspace = t->workspace, tensors.workspace_bytes = t->workspace_bytes, tensors.deterministic = t->deterministic != 0;
+    return tensors;
 }
 
 Status backward(tilewright_context* context, const tilewright_problem* given, const tilewright_backward_tensors* t, void* stream) {
     if (!context) return is_null("context");
     TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
-    TILEWRIGHT_RETURN_IF_ERROR(check_struct("tensors", t));
-    BackwardTensors tensors;
-    TILEWRIGHT_ASSIGN_OR_RETURN(tensors.forward, tensors_of(t->forward));
-    tensors.out_gradient = input_of(t->out_gradient), tensors.lse_gradient = t->lse_gradient;
-    tensors.query_gradient = output_of(t->query_gradient), tensors.key_gradient = output_of(t->key_gradient), tensors.value_gradient = output_of(t->value_gradient);
-    tensors.sink_gradient = t->sink_gradient;
-    tensors.workspace = t->workspace, tensors.workspace_bytes = t->workspace_bytes, tensors.deterministic = t->deterministic != 0;
+    TILEWRIGHT_ASSIGN_OR_RETURN(BackwardTensors tensors, tensors_of(t));
     return context->attention.backward(problem, tensors, stream);
+}
+
+Status backward_packed(tilewright_context* context, const tilewright_problem* given, const tilewright_backward_tensors* t, const tilewright_packed_sequences* s, void* stream) {
+    if (!context) return is_null("context");
+    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
+    TILEWRIGHT_ASSIGN_OR_RETURN(BackwardTensors tensors, tensors_of(t));
+    TILEWRIGHT_ASSIGN_OR_RETURN(PackedSequences sequences, sequences_of(s));
+    return context->attention.backward_packed(problem, tensors, sequences, stream);
 }
 
 Status decode(tilewright_context* context, const tilewright_problem* given, const tilewright_decode_tensors* t, void* stream) {
@@ -91,6 +111,14 @@ Status workspace_bytes(tilewright_context* context, const tilewright_problem* gi
     if (operation == Operation::decode) needed = context->attention.decode_workspace_bytes(problem, splits);
     if (needed.ok()) *bytes = *needed;
     return needed.status();
+}
+
+Status packed_workspace_bytes(tilewright_context* context, const tilewright_problem* given, int64_t query_rows, int64_t* bytes) {
+    if (!context || !bytes) return is_null(context ? "bytes" : "context");
+    *bytes = 0;
+    TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, problem_of(given));
+    TILEWRIGHT_ASSIGN_OR_RETURN(*bytes, context->attention.backward_packed_workspace_bytes(problem, query_rows));
+    return {};
 }
 
 Status lookup(tilewright_context* context, const tilewright_problem* given, tilewright_config* config) {
@@ -155,6 +183,11 @@ tilewright_status tilewright_backward(tilewright_context* context, const tilewri
     return report(backward(context, problem, tensors, stream));
 }
 
+tilewright_status tilewright_backward_packed(tilewright_context* context, const tilewright_problem* problem, const tilewright_backward_tensors* tensors,
+                                             const tilewright_packed_sequences* sequences, void* stream) {
+    return report(backward_packed(context, problem, tensors, sequences, stream));
+}
+
 tilewright_status tilewright_decode(tilewright_context* context, const tilewright_problem* problem, const tilewright_decode_tensors* tensors, void* stream) {
     return report(decode(context, problem, tensors, stream));
 }
@@ -170,6 +203,10 @@ tilewright_status tilewright_workspace_bytes(tilewright_context* context, const 
 
 tilewright_status tilewright_backward_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int32_t deterministic, int64_t* bytes) {
     return report(workspace_bytes(context, problem, Operation::backward, deterministic != 0, 0, bytes));
+}
+
+tilewright_status tilewright_backward_packed_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t query_rows, int64_t* bytes) {
+    return report(packed_workspace_bytes(context, problem, query_rows, bytes));
 }
 
 tilewright_status tilewright_decode_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int32_t splits, int64_t* bytes) {

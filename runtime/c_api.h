@@ -24,7 +24,8 @@ Status check_struct(const char* what, const Struct* given, size_t least = sizeof
 }
 
 // Callers of the first version end before these.
-constexpr size_t first_problem_size = offsetof(tilewright_problem, operation), first_config_size = offsetof(tilewright_config, spread);
+constexpr size_t first_problem_size = offsetof(tilewright_problem, operation), first_config_size = offsetof(tilewright_config, spread),
+                 first_backward_size = offsetof(tilewright_backward_tensors, bias_gradient);
 
 // A valid problem, or why it is none.
 Result<Problem> problem_of(const tilewright_problem* given);

@@ -70,7 +70,7 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     parameters.lengths = t.lengths, parameters.block_table = t.block_table, parameters.table_stride = t.table_stride, parameters.pages = static_cast<int>(t.pages);
     parameters.page_shift = page_shift(t.page_size);
     parameters.top_left = p.alignment == Alignment::top_left;
-    use_workspace(p, ready.plan, t.workspace, all);
+    use_workspace(ready.plan, t.workspace, all);
     return launch(*state_->device, ready.kernels, all, stream);
 }
 

@@ -1,4 +1,6 @@
 // The forward of packed sequences: check what was given, treat all rows as one batch, launch.
+#include "runtime/packed.h"
+
 #include <string>
 
 #include "runtime/attention_state.h"
@@ -13,7 +15,6 @@ int64_t start_at(const void* starts, IndexType type, int64_t i) {
     return type == IndexType::int64 ? static_cast<const int64_t*>(starts)[i] : int64_t{static_cast<const int32_t*>(starts)[i]};
 }
 
-// Where the host can read them.
 Status check_starts(const char* name, const void* starts, IndexType type, int64_t sequences, int64_t rows, int64_t longest) {
     for (int64_t i = 0; i <= sequences; ++i) {
         int64_t start = start_at(starts, type, i), least = i == 0 ? 0 : start_at(starts, type, i - 1);
@@ -36,6 +37,11 @@ Status check_sequences(const Problem& p, const PackedSequences& s) {
     // Tiles of the smallest block, and rows in which the heads of a group alternate.
     if (int64_t tiles = p.heads_q * (s.query_rows / 16 + p.batch); tiles >= countable)
         return invalid_argument("heads_q * (query_rows / 16 + batch) is " + std::to_string(tiles) + "; it must be below " + std::to_string(countable));
+    // The backward's, of keys and of whole blocks of queries.
+    if (int64_t tiles = p.heads_kv * (s.key_rows / 16 + p.batch), padded = kernel::backward_padded_packed(s.query_rows, p.batch);
+        p.operation == Operation::backward && (tiles >= countable || padded >= countable))
+        return invalid_argument("heads_kv * (key_rows / 16 + batch) is " + std::to_string(tiles) + " and (query_rows / 128 + batch) * 128 is " + std::to_string(padded) +
+                                "; both must be below " + std::to_string(countable));
     if (int64_t rows = s.query_rows * (p.heads_q / p.heads_kv); rows >= countable)
         return invalid_argument("query_rows * heads_q / heads_kv is " + std::to_string(rows) + "; it must be below " + std::to_string(countable));
     return {};
@@ -43,14 +49,30 @@ Status check_sequences(const Problem& p, const PackedSequences& s) {
 
 }  // namespace
 
+Problem all_as_one(const Problem& problem, int64_t query_rows, int64_t key_rows) {
+    Problem flat = problem;
+    flat.batch = 1, flat.seq_q = query_rows, flat.seq_kv = key_rows;
+    return flat;
+}
+
+Result<Problem> check_packed(const Problem& problem, const PackedSequences& s) {
+    if (problem.bias) return Status(StatusCode::unsupported, "packed sequences take no bias: " + to_text(problem));
+    Problem flat = all_as_one(problem, s.query_rows, s.key_rows);
+    TILEWRIGHT_RETURN_IF_ERROR(validate(flat));
+    TILEWRIGHT_RETURN_IF_ERROR(check_sequences(problem, s));
+    return flat;
+}
+
+Status check_starts(const Problem& problem, const PackedSequences& s, const Arch& arch) {
+    if (arch.family != Family::cpu || problem.batch == 0) return {};
+    TILEWRIGHT_RETURN_IF_ERROR(check_starts("query_starts", s.query_starts, s.type, problem.batch, s.query_rows, problem.seq_q));
+    return check_starts("key_starts", s.key_starts, s.type, problem.batch, s.key_rows, problem.seq_kv);
+}
+
 Status Attention::forward_packed(const Problem& problem, const ForwardTensors& t, const PackedSequences& s, void* stream) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     if (problem.operation != Operation::forward) return {StatusCode::unsupported, "forward_packed() computes forward problems, not " + to_text(problem)};
-    if (problem.bias) return {StatusCode::unsupported, "packed sequences take no bias: " + to_text(problem)};
-    Problem flat = problem;  // all sequences as one
-    flat.batch = 1, flat.seq_q = s.query_rows, flat.seq_kv = s.key_rows;
-    TILEWRIGHT_RETURN_IF_ERROR(validate(flat));
-    TILEWRIGHT_RETURN_IF_ERROR(check_sequences(problem, s));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const Problem flat, check_packed(problem, s));
     Extent tensors[] = {
         extent("query", t.query, 1, flat.heads_q, flat.seq_q, flat.head_dim), extent("key", t.key, 1, flat.heads_kv, flat.seq_kv, flat.head_dim),
         extent("value", t.value, 1, flat.heads_kv, flat.seq_kv, flat.head_dim_v), extent("out", t.out, 1, flat.heads_q, flat.seq_q, flat.head_dim_v)};
@@ -62,10 +84,7 @@ Status Attention::forward_packed(const Problem& problem, const ForwardTensors& t
     }
     TILEWRIGHT_RETURN_IF_ERROR(check_variants(flat, t));
     if (problem.batch == 0 || s.query_rows == 0) return {};
-    if (state_->device->info().arch.family == Family::cpu) {
-        TILEWRIGHT_RETURN_IF_ERROR(check_starts("query_starts", s.query_starts, s.type, problem.batch, s.query_rows, problem.seq_q));
-        TILEWRIGHT_RETURN_IF_ERROR(check_starts("key_starts", s.key_starts, s.type, problem.batch, s.key_rows, problem.seq_kv));
-    }
+    TILEWRIGHT_RETURN_IF_ERROR(check_starts(problem, s, state_->device->info().arch));
 
     OperationParameters all = kernel::PackedParameters{};
     auto& parameters = std::get<kernel::PackedParameters>(all);

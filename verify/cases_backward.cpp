@@ -192,12 +192,58 @@ Status everything(const CaseRunner& run) {
 
 Status bias(const CaseRunner& run) {
     for (const char* text : {"b2,hq4,hkv2,sq40,skv70,bias", "hq2,sq70,skv50,bias,causal,softcap"}) {
-        Workload w = run.random(text);
+        WorkloadOptions options;
+        options.softcap = 2;
+        Workload w = run.random(text, options);
         for (int64_t i = 0; i < w.problem.seq_q; ++i)
             for (int64_t j = 0; j < w.problem.seq_kv; ++j)
                 if ((i * 7 + j * 5) % 3 == 0 || i == 11) w.set(w.bias, 0, 1, i, j, -infinity);
         forward_results(w);
         TILEWRIGHT_RETURN_IF_ERROR(run.check(w));
+        Workload unwanted = w, extreme = w;
+        unwanted.bias_gradient = {};
+        TILEWRIGHT_RETURN_IF_ERROR(run.run(unwanted));
+        TILEWRIGHT_RETURN_IF_ERROR(at("no gradient of the bias wanted", run.matches_reference(unwanted)));
+        double largest = run.dtype() == DType::fp16 ? 65504 : run.dtype() == DType::bf16 ? 0x1.fep127 : 0x1.fffffep127;
+        for (int64_t j = 0; j < w.problem.seq_kv; ++j) extreme.set(extreme.bias, 0, 0, 12, j, -largest), extreme.set(extreme.bias, 0, 0, 13, j, largest);
+        forward_results(extreme);
+        TILEWRIGHT_RETURN_IF_ERROR(at("the lowest and the highest bias", run.check(extreme)));
+    }
+    return {};
+}
+
+Status broadcast_bias(const CaseRunner& run) {
+    const char* const texts[] = {"b2,hq4,hkv2,sq30,skv70,bias", "b2,hq4,hkv2,sq90,skv70,bias,causal", "b3,hq2,hkv1,sq70,skv90,bias,softcap,window30:9", "b2,hq2,hkv2,sq70,skv40,bias,sink,alibi,topleft"};
+    for (unsigned pattern = 0; pattern < 16; ++pattern) {
+        WorkloadOptions options;
+        options.softcap = 2;
+        for (unsigned i = 0; i < 4; ++i) options.broadcast_bias[i] = pattern >> i & 1;
+        for (const char* text : {texts[0], texts[1 + pattern % 3]})
+            TILEWRIGHT_RETURN_IF_ERROR(at("bias strides 0 in dimensions " + std::to_string(pattern) + " (bits: batch, head, row, column)", check(run, text, options)));
+    }
+    return {};
+}
+
+Status bias_hidden_garbage(const CaseRunner& run) {
+    for (const char* mask : {"", ",causal"}) {
+        Workload clean = run.random(std::string("hq2,hkv1,sq80,skv90,bias") + mask);
+        for (int64_t h = 0; h < 2; ++h)
+            for (int64_t i = 0; i < 80; ++i)
+                for (int64_t j = 0; j < 90; ++j)
+                    if (j == 3 || j == 20 || i == 7 || i == 70) clean.set(clean.bias, 0, h, i, j, -infinity);
+        forward_results(clean);
+        Workload dirty = clean;
+        dirty.set(dirty.key, 0, 0, 3, 2, NAN), dirty.set(dirty.value, 0, 0, 20, 3, -infinity), dirty.set(dirty.value, 0, 0, 3, 1, NAN);
+        dirty.set(dirty.query, 0, 1, 7, 5, infinity), dirty.set(dirty.out_gradient, 0, 0, 70, 4, NAN), dirty.set(dirty.out_gradient, 0, 0, 7, 4, infinity);
+        TILEWRIGHT_RETURN_IF_ERROR(run.check(clean));
+        TILEWRIGHT_RETURN_IF_ERROR(run.check(dirty));
+        TILEWRIGHT_RETURN_IF_ERROR(at("behind a bias of -infinity", same_bits(clean, dirty)));
+        Workload seen = clean;  // by some
+        for (int64_t h = 0; h < 2; ++h)
+            for (int64_t i = 40; i < 60; ++i) seen.set(seen.bias, 0, h, i, 3, 0), seen.set(seen.bias, 0, h, 7, i - 40, 0.5);
+        seen.set(seen.value, 0, 0, 3, 1, NAN), seen.set(seen.out_gradient, 0, 1, 7, 4, NAN);
+        forward_results(seen);
+        TILEWRIGHT_RETURN_IF_ERROR(at("behind a bias of -infinity for some", run.check(seen)));
     }
     return {};
 }

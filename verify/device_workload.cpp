@@ -33,7 +33,6 @@ bool aligned(const Tensor& tensor) {
 
 Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w) {
     DeviceWorkload on(device);
-    on.problem_ = w.problem;
     on.parameters_ = parameters_of(w.problem.operation);
     for (const Buffer& buffer : w.buffers) {
         int64_t bytes = int64_t(buffer.bytes.size());
@@ -54,7 +53,8 @@ Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w)
     if (auto* g = std::get_if<kernel::BackwardParameters>(&on.parameters_)) {
         g->out_gradient = address(w.out_gradient), g->lse_gradient = static_cast<const float*>(address(w.lse_gradient));
         g->query_gradient = address(w.query_gradient), g->key_gradient = address(w.key_gradient), g->value_gradient = address(w.value_gradient);
-        g->sink_gradient = static_cast<float*>(address(w.sink_gradient));
+        g->sink_gradient = static_cast<float*>(address(w.sink_gradient)), g->bias_gradient = address(w.bias_gradient);
+        g->bias_gradient_strides = strides_of(w.bias_gradient), g->bias_gradient_column_stride = w.bias_gradient.strides[3];
         g->out_gradient_strides = strides_of(w.out_gradient), g->query_gradient_strides = strides_of(w.query_gradient);
         g->key_gradient_strides = strides_of(w.key_gradient), g->value_gradient_strides = strides_of(w.value_gradient);
     }
@@ -84,7 +84,7 @@ Result<DeviceWorkload::Bound> DeviceWorkload::bind(const OperationPlan& plan) co
         bound.workspace.reset(workspace);
         TILEWRIGHT_RETURN_IF_ERROR(device_->fill(workspace, plan.workspace_zeroed ? 0 : 0xff, plan.workspace_bytes));
     }
-    use_workspace(problem_, plan, bound.workspace.get(), bound.parameters);
+    use_workspace(plan, bound.workspace.get(), bound.parameters);
     return bound;
 }
 

@@ -41,7 +41,6 @@ private:
     Result<const int*> upload_integers(const std::vector<int32_t>& numbers);  // null if there are none
 
     Device* device_;
-    Problem problem_;
     std::vector<std::unique_ptr<void, DeviceFree>> buffers_;  // the workload's, in their order
     std::vector<std::unique_ptr<void, DeviceFree>> integers_;  // lengths and block table
     OperationParameters parameters_;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "verify/check.h"
+#include "verify/element.h"
 #include "verify/reference_backward.h"
 
 namespace tilewright {
@@ -68,6 +69,59 @@ std::vector<double> naive_sinks(const Problem& p, const Gradients& reference, co
     return sinks;
 }
 
+// dBias summed over the dimensions in which the tensor has one member: first over keys, then over all others.
+struct BiasSums {
+    explicit BiasSums(const Tensor& tensor) : sizes(tensor.sizes), sums(size_t(sizes[0] * sizes[1] * sizes[2] * sizes[3])) {}
+    std::array<int64_t, 4> sizes;
+    std::vector<double> sums;
+    double& at(int64_t b, int64_t h, int64_t i, int64_t j) {
+        auto place = [&](size_t d, int64_t x) { return sizes[d] == 1 ? 0 : x; };
+        return sums[size_t(((place(0, b) * sizes[1] + place(1, h)) * sizes[2] + place(2, i)) * sizes[3] + place(3, j))];
+    }
+    // `joined` says what a sum becomes by another number.
+    template <class Join>
+    void add(const Problem& p, const std::vector<double>& all, Join&& joined) {
+        size_t n = 0;
+        for (int64_t b = 0; b < p.batch; ++b)
+            for (int64_t h = 0; h < p.heads_q; ++h)
+                for (int64_t i = 0; i < p.seq_q; ++i) {
+                    double of_row = 0;
+                    for (int64_t j = 0; j < p.seq_kv; ++j, ++n) {
+                        if (sizes[3] == 1) of_row += all[n];
+                        else at(b, h, i, j) = joined(at(b, h, i, j), all[n]);
+                    }
+                    if (sizes[3] == 1) at(b, h, i, 0) = joined(at(b, h, i, 0), of_row);
+                }
+    }
+};
+
+// A sum's naive error may cancel by luck, as that of a sink. So what is naive is off by twice the root of the sum of its terms' squared errors, and by
+// what summing them up in float and rounding the sum cost.
+void add_bias_rows(const Workload& w, bool all, const std::vector<RowIndex>& queries, const Gradients& reference, const Gradients& naive, std::vector<ExpectedRows>& expected) {
+    const Problem& p = w.problem;
+    ExpectedRows rows{"bias_gradient", &Workload::bias_gradient, {}, {}, {}, reference.largest_bias_term};
+    const Tensor& tensor = w.bias_gradient;
+    bool whole = tensor.sizes == std::array{p.batch, p.heads_q, p.seq_q, p.seq_kv};
+    if (whole) {
+        rows.rows = queries, rows.reference = reference.bias, rows.naive = naive.bias;
+        for (double& x : rows.naive) x = round_to(p.dtype, x);
+    } else if (all) {
+        BiasSums sums(tensor), squares(tensor), exact(tensor), in_float(tensor);
+        auto join = [](double sum, double x) { return sum + x; };
+        sums.add(p, reference.bias, join), exact.add(p, naive.bias, join);
+        in_float.add(p, naive.bias, [](double sum, double x) { return double(float(sum) + float(x)); });
+        std::vector<double> errors = naive.bias;
+        for (size_t n = 0; n < errors.size(); ++n) errors[n] -= reference.bias[n];
+        squares.add(p, errors, [](double sum, double x) { return sum + x * x; });
+        rows.reference = rows.naive = sums.sums;
+        for (size_t n = 0; n < rows.naive.size(); ++n) rows.naive[n] += 2 * std::sqrt(squares.sums[n]) + std::abs(in_float.sums[n] - exact.sums[n]) + epsilon(p.dtype) / 2 * std::abs(sums.sums[n]);
+        for (int64_t b = 0; b < tensor.sizes[0]; ++b)
+            for (int64_t h = 0; h < tensor.sizes[1]; ++h)
+                for (int64_t i = 0; i < tensor.sizes[2]; ++i) rows.rows.push_back({b, h, i});
+    }
+    expected.push_back(std::move(rows));
+}
+
 std::vector<ExpectedRows> backward_rows(const Workload& w, const CheckOptions& options) {
     const Problem& p = w.problem;
     double products = double(p.batch * p.heads_q) * double(visible_pairs(p)) * double(3 * p.head_dim + 2 * p.head_dim_v);
@@ -80,6 +134,7 @@ std::vector<ExpectedRows> backward_rows(const Workload& w, const CheckOptions& o
     std::vector<ExpectedRows> expected{{"query_gradient", &Workload::query_gradient, queries, reference.query, naive.query, reference.largest_term},
                                        {"key_gradient", &Workload::key_gradient, keys, reference.key, naive.key, reference.largest_term},
                                        {"value_gradient", &Workload::value_gradient, keys, reference.value, naive.value}};
+    if (w.bias_gradient.present()) add_bias_rows(w, all, queries, reference, naive, expected);
     if (!p.sink) return expected;
     expected.push_back({"sink_gradient", &Workload::sink_gradient, {}, reference.sink, naive_sinks(p, reference, naive)});
     for (int64_t h = 0; h < p.heads_q; ++h) expected.back().rows.push_back({0, h, 0});

@@ -46,7 +46,6 @@ RandomProblem random_problem(uint64_t seed, uint64_t index, DType dtype, Operati
         p.operation = operation;
         p.batch = std::min<int64_t>(p.batch, 2), p.heads_q = p.heads_kv * std::min<int64_t>(p.heads_q / p.heads_kv, 2);
         for (int64_t* size : {&p.seq_q, &p.seq_kv}) *size %= 160;
-        p.bias = p.bias && one_in(4);
     } else if (operation == Operation::decode) {
         p.operation = operation;
         p.batch = 1 + below(6), p.seq_q = one_in(2) ? 1 : 1 + below(16), p.seq_kv = 1 + below(one_in(4) ? 2000 : 300);

@@ -44,7 +44,7 @@ class Backward {
 
 public:
     Backward(const AttentionInputs& inputs, const OutputGradients& given) : in_(inputs), p_(inputs.problem), given_(given) {}
-    double largest_term = 0;
+    double largest_term = 0, largest_bias_term = 0;
 
     QueryRow query_row(int64_t b, int64_t h, int64_t i) const { return {b, h, i, load(in_.query, b, h, i, p_.head_dim), load(given_.out, b, h, i, p_.head_dim_v)}; }
     KeyRow key_row(int64_t b, int64_t kv_head, int64_t j) const { return {j, load(in_.key, b, kv_head, j, p_.head_dim), load(in_.value, b, kv_head, j, p_.head_dim_v)}; }
@@ -76,7 +76,8 @@ public:
     // A pair's part of the gradients of its query, key and value, of those that are given; and of its score.
     Real add(const QueryRow& q, const KeyRow& k, Real probability, Real towards, Real delta, Real slope, double* query, double* key, double* value) {
         Real score_gradient = probability * (towards - delta), product_gradient = rounded(score_gradient * slope) * Real(in_.scale);
-        double weight = double(std::abs(probability * slope * Real(in_.scale)) * (std::abs(towards) + std::abs(delta))), largest = 0;
+        double bias_term = double(std::abs(probability) * (std::abs(towards) + std::abs(delta))), weight = bias_term * double(std::abs(slope * Real(in_.scale))), largest = 0;
+        if (std::isfinite(bias_term)) largest_bias_term = std::max(largest_bias_term, bias_term);
         for (size_t d = 0; d < q.query.size(); ++d) {
             if (query) accumulate(query[d], product_gradient * Real(k.key[d]));
             if (key) accumulate(key[d], product_gradient * Real(q.query[d]));
@@ -136,9 +137,13 @@ void add_query(Backward<Real>& one, const AttentionInputs& inputs, const Forward
     if (p.sink) sink_gradient = -double(share_of(Real(inputs.sink[q.head])) * delta);
 }
 
+struct Terms {
+    double of_products = 0, of_bias = 0;
+};
+
 template <class Real>
-void finish(const Problem& p, Gradients& g, const std::vector<double>& terms) {
-    for (double term : terms) g.largest_term = std::max(g.largest_term, term);
+void finish(const Problem& p, Gradients& g, const std::vector<Terms>& terms) {
+    for (const Terms& term : terms) g.largest_term = std::max(g.largest_term, term.of_products), g.largest_bias_term = std::max(g.largest_bias_term, term.of_bias);
     if (std::is_same_v<Real, float>)
         for (std::vector<double>* gradient : {&g.query, &g.key, &g.value})
             for (double& x : *gradient) x = round_to(p.dtype, x);
@@ -156,7 +161,7 @@ Gradients backward(const AttentionInputs& inputs, const OutputGradients& given, 
     g.value.resize(size_t(p.batch * p.heads_kv * p.seq_kv * p.head_dim_v));
     if (p.bias) g.bias.resize(size_t(p.batch * p.heads_q * p.seq_q * p.seq_kv));
     g.sink_terms.resize(size_t(p.batch * p.heads_q * p.seq_q));
-    std::vector<double> terms(size_t(p.batch * p.heads_kv));
+    std::vector<Terms> terms(size_t(p.batch * p.heads_kv));
     int64_t group_size = p.heads_q / p.heads_kv;
     parallel_for(p.batch * p.heads_kv, threads, [&](int64_t n) {  // query heads that share a KV head add to the same rows
         Backward<Real> one(inputs, given);
@@ -165,7 +170,7 @@ Gradients backward(const AttentionInputs& inputs, const OutputGradients& given, 
         for (int64_t j = 0; j < p.seq_kv; ++j) keys.push_back(one.key_row(b, kv_head, j));
         for (int64_t h = kv_head * group_size; h < (kv_head + 1) * group_size; ++h)
             for (int64_t i = 0; i < p.seq_q; ++i) add_query(one, inputs, results, keys, one.query_row(b, h, i), g, g.sink_terms[size_t((b * p.heads_q + h) * p.seq_q + i)]);
-        terms[size_t(n)] = one.largest_term;
+        terms[size_t(n)] = {one.largest_term, one.largest_bias_term};
     });
     finish<Real>(p, g, terms);
     return g;
@@ -179,8 +184,9 @@ Gradients gradient_rows(const AttentionInputs& inputs, const OutputGradients& gi
     Gradients g;
     auto d_qk = static_cast<size_t>(p.head_dim), d_v = static_cast<size_t>(p.head_dim_v);
     g.query.resize(queries.size() * d_qk), g.key.resize(keys.size() * d_qk), g.value.resize(keys.size() * d_v);
+    if (p.bias) g.bias.resize(queries.size() * size_t(p.seq_kv));
     g.sink_terms.resize(size_t(p.batch * p.heads_q * p.seq_q));
-    std::vector<double> terms(queries.size() + keys.size());
+    std::vector<Terms> terms(queries.size() + keys.size());
     std::vector<Real> deltas(g.sink_terms.size()), log_sums(deltas.size());  // of every query
     auto place = [&](const QueryRow& q) { return size_t((q.batch * p.heads_q + q.head) * p.seq_q + q.index); };
     parallel_for(p.batch * p.heads_q, threads, [&](int64_t n) {
@@ -195,15 +201,19 @@ Gradients gradient_rows(const AttentionInputs& inputs, const OutputGradients& gi
     });
     auto add = [&](Backward<Real>& one, const QueryRow& q, const KeyRow& k, double* query, double* key, double* value) {
         Score<Real> s = one.score(q, k);
-        if (Real lse = log_sums[place(q)]; !s.hidden && lse != -infinity)
-            one.add(q, k, one.rounded(std::exp(s.value - lse)), one.dot(q.out_gradient, k.value), deltas[place(q)], s.slope, query, key, value);
+        Real lse = log_sums[place(q)];
+        if (s.hidden || lse == -infinity) return Real(0);
+        return one.add(q, k, one.rounded(std::exp(s.value - lse)), one.dot(q.out_gradient, k.value), deltas[place(q)], s.slope, query, key, value);
     };
     parallel_for(int64_t(queries.size()), threads, [&](int64_t n) {
         Backward<Real> one(inputs, given);
         QueryRow q = one.query_row(queries[size_t(n)].batch, queries[size_t(n)].head, queries[size_t(n)].query);
         KeyRange visible = visible_keys(p, q.index);
-        for (int64_t j = visible.begin; j < visible.end; ++j) add(one, q, one.key_row(q.batch, q.head / (p.heads_q / p.heads_kv), j), &g.query[size_t(n) * d_qk], nullptr, nullptr);
-        terms[size_t(n)] = one.largest_term;
+        for (int64_t j = visible.begin; j < visible.end; ++j) {
+            Real gradient = add(one, q, one.key_row(q.batch, q.head / (p.heads_q / p.heads_kv), j), &g.query[size_t(n) * d_qk], nullptr, nullptr);
+            if (p.bias) g.bias[size_t(n * p.seq_kv + j)] = double(gradient);
+        }
+        terms[size_t(n)] = {one.largest_term, one.largest_bias_term};
     });
     parallel_for(int64_t(keys.size()), threads, [&](int64_t n) {
         Backward<Real> one(inputs, given);
@@ -214,7 +224,7 @@ Gradients gradient_rows(const AttentionInputs& inputs, const OutputGradients& gi
             for (int64_t i = 0; i < p.seq_q; ++i)
                 if (KeyRange visible = visible_keys(p, i); j >= visible.begin && j < visible.end)
                     add(one, one.query_row(b, h, i), k, nullptr, &g.key[size_t(n) * d_qk], &g.value[size_t(n) * d_v]);
-        terms[queries.size() + size_t(n)] = one.largest_term;
+        terms[queries.size() + size_t(n)] = {one.largest_term, one.largest_bias_term};
     });
     finish<Real>(p, g, terms);
     return g;

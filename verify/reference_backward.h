@@ -17,10 +17,11 @@ struct Gradients {
     std::vector<double> query;  // [batch][heads_q][seq_q][head_dim]
     std::vector<double> key;    // [batch][heads_kv][seq_kv][head_dim], summed over the query heads of a group
     std::vector<double> value;  // [batch][heads_kv][seq_kv][head_dim_v], likewise
-    std::vector<double> bias;   // [batch][heads_q][seq_q][seq_kv] before any reduction over broadcast dimensions; empty without a bias
+    std::vector<double> bias;   // [batch][heads_q][seq_q][seq_kv] before any reduction over broadcast dimensions (of some rows: those of the queries); empty without a bias
     std::vector<double> sink;   // [heads_q], summed over batch and queries; empty without a sink
     std::vector<double> sink_terms;  // [batch][heads_q][seq_q]: what `sink` sums up; empty without a sink
     double largest_term = 0;    // finite; of what query and key sum up, with P * dP and P * D apart, which may cancel
+    double largest_bias_term = 0;  // likewise of the bias
 };
 
 // With D = dot(dO, O) - dLSE and dP = dO V^T: dS = P (dP - D), dV = P^T dO, dBias = dS, dSink = -p_sink D, and dQ and dK

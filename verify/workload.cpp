@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <tuple>
 
@@ -109,18 +108,6 @@ void fill_sequences(Workload& w, const Tensor& tensor, uint64_t seed, uint64_t s
         });
 }
 
-// Rows of one head of a sequence, one behind the other.
-std::vector<unsigned char> gather(const Workload& w, const Tensor& tensor, int64_t sequence, int64_t head) {
-    size_t bytes = size_t(tensor.sizes[3]) * size_of(tensor.dtype);
-    std::vector<unsigned char> rows(size_t(w.lengths[size_t(sequence)]) * bytes);
-    TensorView from = w.view(tensor);
-    for (size_t j = 0; j * bytes < rows.size(); ++j) {
-        auto [batch, row] = w.slot(sequence, int64_t(j));
-        std::memcpy(rows.data() + j * bytes, from.address(batch, head, row, 0), bytes);
-    }
-    return rows;
-}
-
 }  // namespace
 
 const char* name(Layout layout) {
@@ -169,6 +156,9 @@ Workload make_workload(const Problem& p, const WorkloadOptions& options) {
         for (size_t i = 0; i < 4; ++i)
             if (options.broadcast_bias[i]) strides[i] = 0;
         w.bias = add_tensor(w, p.dtype, sizes, strides, first, false);
+        for (size_t i = 0; i < 4; ++i)
+            if (options.broadcast_bias[i]) held[i] = 1;  // zero where there is nothing to sum up
+        if (backward) w.bias_gradient = add_tensor(w, p.dtype, held, strides, first, true);
     }
     auto per_head = [&](bool output) { return add_tensor(w, DType::fp32, {1, p.heads_q, 1, 1}, {p.heads_q, 1, 1, 1}, 0, output); };
     if (p.alibi) w.slope = per_head(false);
@@ -225,7 +215,7 @@ void Workload::fill(const Tensor& tensor, double number) {
 
 std::vector<const Tensor*> Workload::written() const {
     std::vector<const Tensor*> all{&out, &lse};
-    if (problem.operation == Operation::backward) all = {&query_gradient, &key_gradient, &value_gradient, &sink_gradient};
+    if (problem.operation == Operation::backward) all = {&query_gradient, &key_gradient, &value_gradient, &bias_gradient, &sink_gradient};
     std::erase_if(all, [](const Tensor* tensor) { return !tensor->present(); });
     return all;
 }
@@ -255,30 +245,11 @@ const char* name_of(const Workload& w, const Tensor& tensor) {
                              {"query_gradient", &Workload::query_gradient},
                              {"key_gradient", &Workload::key_gradient},
                              {"value_gradient", &Workload::value_gradient},
+                             {"bias_gradient", &Workload::bias_gradient},
                              {"sink_gradient", &Workload::sink_gradient}};
     for (const Named& named : all)
         if ((w.*named.tensor).buffer == tensor.buffer) return named.name;
     return "?";
-}
-
-Workload::Slot Workload::slot(int64_t sequence, int64_t row) const {
-    if (problem.page_size == 0) return {sequence, row};
-    return {block_table[size_t(sequence * table_stride + row / problem.page_size)], row % problem.page_size};
-}
-
-SequenceInputs sequence_inputs(const Workload& w, int64_t sequence, int64_t head) {
-    int64_t kv_head = head / (w.problem.heads_q / w.problem.heads_kv);
-    SequenceInputs one{w.inputs(), gather(w, w.key, sequence, kv_head), gather(w, w.value, sequence, kv_head)};
-    AttentionInputs& in = one.inputs;
-    Problem& p = in.problem;
-    p.operation = Operation::forward, p.batch = p.heads_q = p.heads_kv = 1, p.seq_kv = w.lengths[size_t(sequence)];
-    p.page_size = 0, p.shortest_kv = -1, p.length_seed = 0;
-    in.key = {one.key.data(), w.key.dtype, {0, 0, p.head_dim, 1}}, in.value = {one.value.data(), w.value.dtype, {0, 0, p.head_dim_v, 1}};
-    for (TensorView* view : {&in.query, &in.bias})
-        if (view->data) view->data = static_cast<const unsigned char*>(view->address(sequence, head, 0, 0));
-    if (in.slope) in.slope += head;
-    if (in.sink) in.sink += head;
-    return one;
 }
 
 AttentionInputs Workload::inputs() const {

@@ -61,6 +61,7 @@ struct Workload {
     Tensor slope, sink;  // [1][heads_q][1][1], float32
     // Of backward problems, whose out and lse are inputs. As the tensors they are the gradients of; lse_gradient as lse.
     Tensor out_gradient, lse_gradient, query_gradient, key_gradient, value_gradient, sink_gradient;
+    Tensor bias_gradient;  // as the bias; of broadcast dimensions it has one member, and stride 0
 
     // Of decode problems: keys of each sequence [batch], and if the problem has pages, which lie where: [batch][table_stride]. Key and value are then
     // [page][heads_kv][page_size][...]. Slots without a key hold NaN, entries without a page a number that is none.

@@ -149,7 +149,7 @@ private:
 size_t parameter_bytes(const KernelSpec& spec) {
     if (spec.kind == KernelKind::append) return sizeof(kernel::AppendParameters);
     if (spec.kind == KernelKind::attention_decode) return sizeof(kernel::DecodeParameters);
-    if (is_backward(spec.kind)) return sizeof(kernel::BackwardParameters);
+    if (is_backward(spec.kind)) return takes_whole_parameters(spec) ? sizeof(kernel::BackwardParameters) : sizeof(kernel::PlainBackwardParameters);
     return spec.packed ? sizeof(kernel::PackedParameters) : sizeof(kernel::ForwardParameters);
 }
 

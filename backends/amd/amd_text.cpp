@@ -68,11 +68,10 @@ FamilyText backward_rows_text(const KernelSpec& spec, const Arch& arch) {
 Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
     const Config& c = spec.config;
     const Problem& p = spec.problem;
-    if (p.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
     if (c.dq) return refuse("dq", c.dq, "it must be 0: the gradient of the queries has a pass of its own");
     if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) return backward_rows_text(spec, arch);
     FamilyNames names = names_of(arch);
-    kernel::AmdBackwardShape shape{c.block_q, c.block_kv, c.workers, (int)p.head_dim, (int)p.head_dim_v, gives_scored(spec.kind), gives_carried(spec.kind)};
+    kernel::AmdBackwardShape shape{c.block_q, c.block_kv, c.workers, (int)p.head_dim, (int)p.head_dim_v, gives_scored(spec.kind), gives_carried(spec.kind), gives_bias(spec.kind)};
     if (is_over_keys(spec.kind)) std::swap(shape.rows, shape.columns);
     AmdResources needs[2];
     for (int i : {0, 1}) {

@@ -32,7 +32,6 @@ Result<FamilyText> decode_text(const KernelSpec& spec, int vector_floats) {
 
 Result<FamilyText> backward_text(const KernelSpec& spec, int vector_floats) {
     const Config& config = spec.config;
-    if (spec.problem.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
     if (config.dot16) return Status(StatusCode::unsupported, "dot16 is 1; the backward multiplies floats: it must be 0");
     if (config.dq) return Status(StatusCode::unsupported, "dq is " + std::to_string(config.dq) + "; on the CPU it must be 0: the gradient of the queries has a pass of its own");
     if (config.block_q % vector_floats) return refuse_multiple("block_q", config.block_q, vector_floats);

@@ -96,10 +96,7 @@ public:
         unsigned blocks = (unsigned)kernel::append_blocks(parameters);
         if (blocks == 0) return {};
         TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(parameters));
-        void* argument = &parameters;
-        return with_context([&] {
-            return driver_.launch(nvidia_kernel.function, blocks, 1u, 1u, nvidia_kernel.threads, 1u, 1u, 0u, static_cast<Stream>(stream), &argument, (void**)nullptr);
-        });
+        return with_context([&] { return launch_blocks(nvidia_kernel, blocks, &parameters, static_cast<Stream>(stream)); });
     }
     Status launch(Kernel& kernel, const kernel::DecodeParameters& given, void* stream) override {
         auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
@@ -111,11 +108,13 @@ public:
     }
     Status launch(Kernel& kernel, const kernel::BackwardParameters& given, void* stream) override {
         auto& nvidia_kernel = static_cast<NvidiaKernel&>(kernel);
+        kernel::BackwardParameters parameters = given;
+        fill_work_order(nvidia_kernel.spec, parameters);
+        if (parameters.forward.tiles == 0) return {};
+        TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(parameters));
+        if (takes_whole_parameters(nvidia_kernel.spec)) return with_context([&] { return launch_blocks(nvidia_kernel, (unsigned)parameters.forward.tiles, &parameters, static_cast<Stream>(stream)); });
         kernel::Sm90BackwardArguments arguments;
-        arguments.parameters = given;
-        fill_work_order(nvidia_kernel.spec, arguments.parameters);
-        if (arguments.parameters.forward.tiles == 0) return {};
-        TILEWRIGHT_RETURN_IF_ERROR(nvidia_kernel.check_alignment(arguments.parameters));
+        arguments.parameters = parameters;
         return with_context([&] { return launch_in_context(nvidia_kernel, arguments, static_cast<Stream>(stream)); });
     }
     Status synchronize() override {
@@ -146,6 +145,9 @@ private:
     template <class Arguments>
     Status make_maps(const NvidiaKernel& kernel, const kernel::ForwardParameters& p, Arguments& arguments);
     Status launch_in_context(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments, Stream stream);
+    Status launch_blocks(const NvidiaKernel& kernel, unsigned blocks, void* argument, Stream stream) {
+        return driver_.launch(kernel.function, blocks, 1u, 1u, kernel.threads, 1u, 1u, kernel.shared_bytes, stream, &argument, (void**)nullptr);
+    }
     Status make_maps(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments);
 
     const Driver& driver_;
@@ -215,7 +217,7 @@ Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::Sm90D
 }
 
 Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90BackwardArguments& arguments) {
-    const kernel::BackwardParameters& p = arguments.parameters;
+    const kernel::PlainBackwardParameters& p = arguments.parameters;
     const kernel::ForwardParameters& f = p.forward;
     const Problem& problem = kernel.spec.problem;
     const Config& config = kernel.spec.config;

@@ -34,7 +34,8 @@ Status NvidiaKernel::load(const CodeObject& object, const Arch& arch) {
     // Without tensor maps and, for kernels that have such a form, with them.
     size_t plain = sizeof(kernel::ForwardParameters), with_maps = sizeof(kernel::Sm90Arguments);
     if (spec.packed) plain = sizeof(kernel::PackedParameters), with_maps = sizeof(kernel::Sm90PackedArguments);
-    if (is_backward(spec.kind)) plain = sizeof(kernel::BackwardParameters), with_maps = sizeof(kernel::Sm90BackwardArguments);
+    if (is_backward(spec.kind)) plain = sizeof(kernel::PlainBackwardParameters), with_maps = sizeof(kernel::Sm90BackwardArguments);
+    if (takes_whole_parameters(spec)) plain = with_maps = sizeof(kernel::BackwardParameters);
     if (spec.kind == KernelKind::attention_decode) plain = sizeof(kernel::DecodeParameters), with_maps = sizeof(kernel::Sm90DecodeArguments);
     if (spec.kind == KernelKind::append) plain = with_maps = sizeof(kernel::AppendParameters);
     size_t taken = (size_t)found.parameter_bytes;
@@ -55,7 +56,7 @@ Status NvidiaKernel::check_alignment(const kernel::ForwardParameters& p) const {
     return check_alignment({{"query", p.query, p.query_strides}, {"key", p.key, p.key_strides}, {"value", p.value, p.value_strides}, {"out", p.out, p.out_strides}});
 }
 
-Status NvidiaKernel::check_alignment(const kernel::BackwardParameters& p) const {
+Status NvidiaKernel::check_alignment(const kernel::PlainBackwardParameters& p) const {
     TILEWRIGHT_RETURN_IF_ERROR(check_alignment(p.forward));
     return check_alignment({{"out_gradient", p.out_gradient, p.out_gradient_strides},
                             {"query_gradient", p.query_gradient, p.query_gradient_strides},

@@ -15,7 +15,7 @@ struct NvidiaKernel : Kernel {
     Status load(const CodeObject& object, const Arch& arch);
     // Status of the first tensor whose address or strides are no multiples of 16 bytes, if the kernel relies on that.
     Status check_alignment(const kernel::ForwardParameters& parameters) const;
-    Status check_alignment(const kernel::BackwardParameters& parameters) const;
+    Status check_alignment(const kernel::PlainBackwardParameters& parameters) const;
     Status check_alignment(const kernel::AppendParameters& parameters) const;
 
     const Driver& driver;

@@ -188,7 +188,7 @@ Result<FamilyText> sm80_backward_text(const KernelSpec& spec, const Arch& arch) 
     const Config& c = spec.config;
     if (c.dq) return refuse("dq", c.dq, "it must be 0 but for aligned 16-bit tensors on sm_90a: the gradient of the queries has a pass of its own");
     const Problem& p = spec.problem;
-    kernel::Sm80BackwardTile tile{c.block_q, c.block_kv, (int)p.head_dim, (int)p.head_dim_v, (int)size_of(p.dtype), c.stages, c.workers, is_over_keys(spec.kind), gives_scored(spec.kind), gives_carried(spec.kind), p.softcap};
+    kernel::Sm80BackwardTile tile{c.block_q, c.block_kv, (int)p.head_dim, (int)p.head_dim_v, (int)size_of(p.dtype), c.stages, c.workers, is_over_keys(spec.kind), gives_scored(spec.kind), gives_carried(spec.kind), p.softcap, gives_bias(spec.kind)};
     if (tile.over_keys) std::swap(tile.rows, tile.columns);
     const char *of_rows = tile.over_keys ? "block_kv" : "block_q", *of_columns = tile.over_keys ? "block_q" : "block_kv";
     if (tile.rows % (16 * c.workers)) return refuse(of_rows, tile.rows, "it must be a multiple of 16 rows for each of " + std::to_string(c.workers) + " warps");
@@ -207,19 +207,18 @@ Result<FamilyText> sm80_backward_text(const KernelSpec& spec, const Arch& arch) 
 }
 
 Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
-    if (spec.problem.bias) return Status(StatusCode::unsupported, "the problem has a bias; the backward of a bias is not supported");
     if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink || spec.kind == KernelKind::attention_backward_epilogue)
         return plain_text(spec, "arch/nvidia_backward_rows.h", "NvidiaBackwardRows<Config>", kernel::nvidia_backward_rows_threads);
     bool together = spec.kind == KernelKind::attention_backward_keys || spec.kind == KernelKind::attention_backward_queries;
-    if (together && takes_sm90_backward(spec.problem, arch, spec.aligned)) return sm90_backward_text(spec, arch);
+    if (together && !spec.packed && takes_sm90_backward(spec.problem, arch, spec.aligned)) return sm90_backward_text(spec, arch);
     return sm80_backward_text(spec, arch);
 }
 
 }  // namespace
 
-// By the registers that 64 columns leave.
+// By the registers that 64 columns leave, and without a bias.
 bool takes_sm90_backward(const Problem& problem, const Arch& arch, bool aligned) {
-    return arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(problem.dtype), aligned) && problem.head_dim % 8 == 0 && problem.head_dim_v % 8 == 0 &&
+    return arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(problem.dtype), aligned) && !problem.bias && problem.head_dim % 8 == 0 && problem.head_dim_v % 8 == 0 &&
            sm90_backward_registers(problem, 64, true, false) <= kernel::sm90_register_limit(2, 1, kernel::sm90_backward_registers_loading);
 }
 

@@ -94,7 +94,7 @@ struct AppendTensors {
     uint32_t* status = nullptr;
 };
 
-// Gradients of a loss with respect to query, key, value and the sinks, from those with respect to out and lse.
+// Gradients of a loss with respect to query, key, value, bias and sinks, from those with respect to out and lse.
 struct BackwardTensors {
     ForwardTensors forward;               // the call that is differentiated; out and lse hold its results and are only read
     InputTensor out_gradient;             // as out; may have stride 0 in any dimension but the last
@@ -103,6 +103,9 @@ struct BackwardTensors {
     OutputTensor key_gradient;            // as key, summed over the query heads that share it
     OutputTensor value_gradient;          // as value, likewise
     float* sink_gradient = nullptr;       // [heads_q], if the problem has sinks; summed over batch and queries
+    // As the bias [batch][heads_q][seq_q][seq_kv], any strides: summed over the dimensions whose stride is 0, which are written once, in float32.
+    // Null: not wanted.
+    OutputTensor bias_gradient;
     void* workspace = nullptr;            // of the device, backward_workspace_bytes(), 16-byte aligned; not shared by concurrent calls
     int64_t workspace_bytes = 0;
     bool deterministic = false;           // gradients are bitwise repeatable; a faster way that is not may be taken otherwise
@@ -156,11 +159,17 @@ public:
     Status append(const Problem& problem, const AppendTensors& tensors, void* stream = nullptr);
 
     // Gradients of `problem`, whose operation is `backward` (docs/numerics.md says exactly which). Rows that see
-    // nothing contribute zero. unsupported: the problem has a bias, or the device no backward for it (docs/numerics.md). Otherwise as forward().
+    // nothing contribute zero. unsupported: the device has no backward for the problem (docs/numerics.md). Otherwise as forward().
     Status backward(const Problem& problem, const BackwardTensors& tensors, void* stream = nullptr);
 
     // Bytes of workspace that backward() needs for this problem: at most proportional to batch * heads_q * seq_q * head_dim.
     Result<int64_t> backward_workspace_bytes(const Problem& problem, bool deterministic = false) const;
+
+    // Gradients of packed sequences, each as backward() gives them alone: out, lse and all gradients lie as forward_packed() has out and lse. What
+    // stands in rows of no sequence is not looked at, nor written. The starts are those of the forward; they are checked as there. unsupported: a bias.
+    Status backward_packed(const Problem& problem, const BackwardTensors& tensors, const PackedSequences& sequences, void* stream = nullptr);
+    // Bytes of workspace that it needs for problem.batch sequences with so many queries together.
+    Result<int64_t> backward_packed_workspace_bytes(const Problem& problem, int64_t query_rows) const;
 
     // Compiles and loads what forward(), backward() or decode() will need for dense, aligned tensors of this problem.
     Status prepare(const Problem& problem);

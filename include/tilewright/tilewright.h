@@ -95,7 +95,7 @@ typedef struct tilewright_packed_sequences {
     int32_t index_type;       /* tilewright_index_type: of the starts */
 } tilewright_packed_sequences;
 
-/* Gradients of a loss with respect to query, key, value and sinks, from those with respect to out and lse. */
+/* Gradients of a loss with respect to query, key, value, bias and sinks, from those with respect to out and lse. */
 typedef struct tilewright_backward_tensors {
     uint64_t struct_size;
     const tilewright_forward_tensors* forward; /* the call that is differentiated; out and lse hold its results and are only read */
@@ -107,6 +107,7 @@ typedef struct tilewright_backward_tensors {
     int64_t workspace_bytes;                   /* at least tilewright_backward_workspace_bytes() */
     int32_t deterministic;                     /* 1: gradients are bitwise repeatable, as with the problem's */
     int32_t reserved;                          /* 0 */
+    tilewright_tensor bias_gradient;           /* as bias, any strides; summed over dimensions of stride 0; data null: not wanted */
 } tilewright_backward_tensors;
 
 /* Few queries and many keys of each sequence, whose number may differ. All pointers but `scale` are the device's. */
@@ -205,7 +206,7 @@ typedef struct tilewright_limits {
 #define TILEWRIGHT_INIT_PROBLEM {sizeof(tilewright_problem), 1, 1, 1, 1, 1, 64, 64, TILEWRIGHT_BF16, TILEWRIGHT_BOTTOM_RIGHT, -1, -1, 0, 0, 0, 0, TILEWRIGHT_FORWARD, 0, 0, -1, 0}
 #define TILEWRIGHT_INIT_FORWARD_TENSORS {sizeof(tilewright_forward_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_PACKED_SEQUENCES {sizeof(tilewright_packed_sequences), 0, 0, 0, 0, TILEWRIGHT_INT32}
-#define TILEWRIGHT_INIT_BACKWARD_TENSORS {sizeof(tilewright_backward_tensors), 0, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0}
+#define TILEWRIGHT_INIT_BACKWARD_TENSORS {sizeof(tilewright_backward_tensors), 0, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, {0, 0, 0, 0, 1}}
 #define TILEWRIGHT_INIT_DECODE_TENSORS {sizeof(tilewright_decode_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_APPEND_TENSORS {sizeof(tilewright_append_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 1, 0, 0, 0, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_OPTIONS {sizeof(tilewright_options), 0, 0, 0}
@@ -239,6 +240,9 @@ TILEWRIGHT_API tilewright_status tilewright_forward_packed(tilewright_context* c
                                                            const tilewright_packed_sequences* sequences, void* stream);
 /* Gradients of a backward problem. Rows that see nothing contribute zero. */
 TILEWRIGHT_API tilewright_status tilewright_backward(tilewright_context* context, const tilewright_problem* problem, const tilewright_backward_tensors* tensors, void* stream);
+/* The same for packed sequences, each computed as if it were alone: out, lse and gradients lie as tilewright_forward_packed has out and lse. */
+TILEWRIGHT_API tilewright_status tilewright_backward_packed(tilewright_context* context, const tilewright_problem* problem, const tilewright_backward_tensors* tensors,
+                                                            const tilewright_packed_sequences* sequences, void* stream);
 /* out and lse of a decode problem. Lengths and tables are read by the device at the time of the launch. */
 TILEWRIGHT_API tilewright_status tilewright_decode(tilewright_context* context, const tilewright_problem* problem, const tilewright_decode_tensors* tensors, void* stream);
 /* Writes new keys and values behind the last ones of each sequence, never outside the cache: a sequence that has no place is an error on the CPU,
@@ -248,6 +252,8 @@ TILEWRIGHT_API tilewright_status tilewright_append(tilewright_context* context, 
 TILEWRIGHT_API tilewright_status tilewright_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t* bytes);
 /* The same for `deterministic` and `splits` as the tensors will have them. */
 TILEWRIGHT_API tilewright_status tilewright_backward_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int32_t deterministic, int64_t* bytes);
+/* Of so many queries of all packed sequences together. */
+TILEWRIGHT_API tilewright_status tilewright_backward_packed_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int64_t query_rows, int64_t* bytes);
 TILEWRIGHT_API tilewright_status tilewright_decode_workspace_bytes(tilewright_context* context, const tilewright_problem* problem, int32_t splits, int64_t* bytes);
 /* The config that the call of the problem's operation takes. Nanoseconds when warm: no lock, no allocation but for the JSON text. */
 TILEWRIGHT_API tilewright_status tilewright_lookup(tilewright_context* context, const tilewright_problem* problem, tilewright_config* config);

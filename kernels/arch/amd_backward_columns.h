@@ -56,21 +56,21 @@ TILEWRIGHT_DEVICE bool any_of_block(bool x, unsigned* flags) {
     return any;
 }
 
-// Of one wave, after its rows of a gradient are stored: sums up what is not finite of the columns that a row is paired with.
+// Of one wave, after its rows of a gradient are stored: sums up what is not finite of the columns that a row is paired with and the bias does not hide.
 // `weighted`: by P, which is finite; otherwise by dS, and inf * dS is NaN, because P is then 0 or NaN.
-template <class Forward, bool weighted, int depth, class Element, class Tile>
-TILEWRIGHT_DEVICE void reveal_gradient(const Tile& tile, const void* columns, const Strides& strides, void* gradient, const Strides& gradient_strides) {
+template <class Forward, bool weighted, int depth, class Element, class Tile, class Hidden>
+TILEWRIGHT_DEVICE void reveal_gradient(const Tile& tile, Hidden&& hidden, const void* columns, const Strides& strides, void* gradient, const Strides& gradient_strides) {
     constexpr int count = Tile::block_rows / Forward::Config::workers;
     for (int row = Forward::first_row(); row < Forward::first_row() + count && tile.inside(row); ++row) {
         int begin = tile.paired_begin(row), end = tile.paired_end(row);
         for (int c = Forward::lane(); c < depth; c += Forward::wave) {
             float sum = 0;
             for (BackwardStep step = tile.first_step(); step.left > 0; step = tile.next(step)) {
-                if (!tile.needs_mask(step)) continue;
+                if (!tile.hides(step)) continue;
                 int last = min_of(end, step.first + Tile::block_columns);
                 for (int column = max_of(begin, step.first); column < last; ++column) {
-                    float x = float_at(row_of((const Element*)columns, strides, tile.batch, step.head, column) + c);
-                    if (x - x != 0) sum += weighted ? x : x - x;
+                    float x = float_at(row_of((const Element*)columns, strides, tile.column_batch(), step.head, column) + c);
+                    if (x - x != 0 && !hidden(Tile::over_keys ? step.head : tile.head, row, column)) sum += weighted ? x : x - x;
                 }
             }
             Element* to = row_of((Element*)gradient, gradient_strides, tile.batch, tile.head, tile.first_row + row) + c;

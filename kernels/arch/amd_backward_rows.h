@@ -12,13 +12,13 @@ struct AmdBackwardRows : amd::Lane {
     static constexpr int threads = amd_backward_rows_threads, columns_at_once = wave, shared_bytes = 16;
 
     struct Arguments {
-        BackwardParameters parameters;
+        BackwardParametersOf<Config> parameters;
     };
 
     // A block's tile is a block of padded queries of one head.
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_query(const Arguments& arguments, Body&& body) {
-        const BackwardParameters& p = arguments.parameters;
+        const PlainBackwardParameters& p = arguments.parameters;
         int index = __builtin_amdgcn_workgroup_id_x(), blocks = p.padded_queries / backward_query_block, head = index / blocks, first = index % blocks * backward_query_block;
         for (int i = amd::thread() / wave; i < backward_query_block; i += threads / wave) body(head / p.forward.heads_q, head % p.forward.heads_q, first + i);
     }

@@ -1,6 +1,6 @@
 // The CPU, backward: one thread owns a whole tile; 16-bit elements become floats when they are copied to scratch.
 #pragma once
-#include "../backward_tile.h"
+#include "../backward_bias.h"
 #include "cpu.h"
 
 namespace tilewright::kernel {
@@ -12,6 +12,7 @@ struct BackwardOperand {
     const float *straight, *turned;  // [members][round_up(depth, lanes)], [depth][members]; rows need no turned one
     const Tile* tile;
     BackwardStep step;
+    const ForwardParameters* forward;
     bool finite;  // otherwise 0 * infinity must be kept from rows that the column is hidden from
 };
 
@@ -30,7 +31,7 @@ struct CpuBackward : cpu::Lane {
     static_assert(columns % cpu::lanes == 0, "tiles of columns must be multiples of the vector width");
 
     struct Arguments {
-        BackwardParameters parameters;
+        BackwardParametersOf<Config> parameters;
     };
     using Scores = cpu::Accumulator<Element, rows, columns, columns>;
     using ScoredGradient = cpu::Accumulator<Element, rows, scored_width, scored_depth>;
@@ -54,7 +55,7 @@ struct CpuBackward : cpu::Lane {
     }
     template <class Gradient, int depth>
     static TILEWRIGHT_DEVICE void start_gradient(Gradient& gradient, const Rounded& left, const Operand<depth>& operand) {
-        if (operand.finite || !operand.tile->needs_mask(operand.step)) cpu::multiply<rows, round_up(depth, cpu::lanes), columns, true>(gradient.d, left.left, operand.straight);
+        if (operand.finite || !operand.tile->hides(operand.step)) cpu::multiply<rows, round_up(depth, cpu::lanes), columns, true>(gradient.d, left.left, operand.straight);
         else multiply_paired(gradient, left, operand);
     }
     template <int pending, class Fragment> static TILEWRIGHT_DEVICE void finish(Fragment&) {}
@@ -66,22 +67,23 @@ struct CpuBackward : cpu::Lane {
         alignas(64) float paired[columns * width];
         for (int r = 0; r < rows; ++r) {
             int begin = operand.tile->paired_begin(r) - operand.step.first, end = operand.tile->paired_end(r) - operand.step.first;
-            for (int k = 0; k < columns; ++k)
-                for (int c = 0; c < width; ++c) paired[k * width + c] = k >= begin && k < end ? operand.straight[k * width + c] : 0;
+            for (int k = 0; k < columns; ++k) {
+                bool seen = k >= begin && k < end && !bias_hides<CpuBackward>(*operand.forward, *operand.tile, over_keys ? operand.step.head : operand.tile->head, r, operand.step.first + k);
+                for (int c = 0; c < width; ++c) paired[k * width + c] = seen ? operand.straight[k * width + c] : 0;
+            }
             cpu::multiply<1, width, columns, true>(gradient.d + r * width, left.left + r * columns, paired);
         }
     }
 
     // Copies tiles into scratch as the products want them, when they are asked for.
     struct Pipeline {
-        const BackwardParameters& p;
+        const PlainBackwardParameters& p;
         char* scratch_bytes;
         const Tile& tile;
 
         TILEWRIGHT_DEVICE float* space(long long offset) const { return (float*)(scratch_bytes + offset); }
         TILEWRIGHT_DEVICE long long statistics_of(const BackwardStep& step) const {
-            int head = over_keys ? step.head : tile.head;
-            return ((long long)tile.batch * p.forward.heads_q + head) * p.padded_queries + (over_keys ? step.first : tile.first_row);
+            return tile.statistics_place(p, over_keys ? step.head : tile.head, over_keys ? step.first : tile.first_row);
         }
         const float* row_scored() const {
             float* to = space(scratch.row_scored);
@@ -108,7 +110,7 @@ struct CpuBackward : cpu::Lane {
         void release_rows() const {}
         template <class Fragment> void look_at_hidden(const Fragment&, const Tile&, const BackwardStep&) const {}
         void hide_garbage() const {}  // start_gradient looks after it
-        void reveal_garbage(const BackwardParameters&, const Tile&) const {}
+        void reveal_garbage(const PlainBackwardParameters&, const Tile&) const {}
         void release_scored() const {}
         void release_carried() const {}
 
@@ -132,7 +134,7 @@ struct CpuBackward : cpu::Lane {
                     cpu::Vector x[lanes];
                     TILEWRIGHT_REGISTERS for (int i = 0; i < lanes; ++i) {
                         int column = step.first + first + i;
-                        x[i] = cpu::load(column < tile.columns ? row_of((const Element*)base, strides, tile.batch, step.head, column) : nullptr, c, depth);
+                        x[i] = cpu::load(column < tile.columns ? row_of((const Element*)base, strides, tile.column_batch(), step.head, column) : nullptr, c, depth);
                         zeros += 0 * x[i];
                         *(cpu::Vector*)(to + (first + i) * width + c) = x[i];
                     }
@@ -144,7 +146,7 @@ struct CpuBackward : cpu::Lane {
                         for (int i = 0; i < count; ++i) *(cpu::Vector*)(to_turned + (c + i) * columns + first) = x[i];
                     }
                 }
-            return {to, to_turned, &tile, step, cpu::Lane::row_sum(zeros) == 0};
+            return {to, to_turned, &tile, step, &p.forward, cpu::Lane::row_sum(zeros) == 0};
         }
     };
 
@@ -152,15 +154,30 @@ struct CpuBackward : cpu::Lane {
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* scratch_bytes, Body&& body) {
         deal(arguments, [&](int i) {
-            Tile tile = backward_tile_at<Config>(arguments.parameters.forward, i);
+            Tile tile = backward_tile_at<Config>(arguments.parameters, i);
             Pipeline pipeline{arguments.parameters, scratch_bytes, tile};
             body(tile, pipeline);
         });
     }
+    // The bias's gradient is dealt by its own tiles.
+    template <class Body>
+    static TILEWRIGHT_DEVICE void for_each_index(const Arguments& arguments, Body&& body) { deal(arguments, body); }
+    template <class Body>
+    static TILEWRIGHT_DEVICE void walk(const Arguments& arguments, char* scratch_bytes, const Tile& tile, Body&& body) {
+        Pipeline pipeline{arguments.parameters, scratch_bytes, tile};
+        body(pipeline);
+    }
+    static constexpr int spread_rows = 1, spread_columns = 1;
+    static TILEWRIGHT_DEVICE int first_spread_row() { return 0; }
+    static TILEWRIGHT_DEVICE int first_spread_column() { return 0; }
+    static TILEWRIGHT_DEVICE const float* spread(const Scores& sum, char*) { return sum.d; }
+    static TILEWRIGHT_DEVICE void store_element(Element* to, float x) { *to = cpu::rounded(Element(), x); }
+    static TILEWRIGHT_DEVICE float element_at(const Element* from) { return cpu::to_float(*from); }
+
     // The prologue's tiles are blocks of padded queries of one head; the sinks' are heads.
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_query(const Arguments& arguments, Body&& body) {
-        const BackwardParameters& p = arguments.parameters;
+        const PlainBackwardParameters& p = arguments.parameters;
         int blocks = p.padded_queries / backward_query_block, heads = p.forward.heads_q;
         deal(arguments, [&](int i) {
             int first = i % blocks * backward_query_block;

@@ -14,13 +14,13 @@ struct NvidiaBackwardRows : nvidia::Common {
     static constexpr int lanes = Config::head_dim_v <= 8 * piece ? 8 : Config::head_dim_v <= 16 * piece ? 16 : 32;
 
     struct Arguments {
-        BackwardParameters parameters;
+        BackwardParametersOf<Config> parameters;
     };
 
     // A block's tile is a block of padded queries of one head.
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_query(const Arguments& arguments, Body&& body) {
-        const BackwardParameters& p = arguments.parameters;
+        const PlainBackwardParameters& p = arguments.parameters;
         int blocks = p.padded_queries / backward_query_block, head = blockIdx.x / blocks, first = blockIdx.x % blocks * backward_query_block;
         for (int i = threadIdx.x / lanes; i < backward_query_block; i += threads / lanes) body(head / p.forward.heads_q, head % p.forward.heads_q, first + i);
     }
@@ -53,14 +53,14 @@ struct NvidiaBackwardRows : nvidia::Common {
 
     // The sums of dQ, of one query; `row` counts the padded queries of all heads.
     static constexpr int sum_columns = backward_sum_columns(Config::head_dim);
-    static TILEWRIGHT_DEVICE void clear_query_sums(const BackwardParameters& p, long long row) {
+    static TILEWRIGHT_DEVICE void clear_query_sums(const PlainBackwardParameters& p, long long row) {
         if constexpr (Config::dq == 2) {  // the first stores, and adds to nothing
             if (row % Config::block_q == 0 && leads_row()) p.turns[row / Config::block_q] = 0;
         } else {
             TILEWRIGHT_UNROLL for (int c = threadIdx.x % lanes * 4; c < sum_columns; c += lanes * 4) *(float4*)(p.query_sums + row * sum_columns + c) = float4{};
         }
     }
-    static TILEWRIGHT_DEVICE void store_query_sums(const BackwardParameters& p, long long row, Element* to) {
+    static TILEWRIGHT_DEVICE void store_query_sums(const PlainBackwardParameters& p, long long row, Element* to) {
         using Sums = hopper::QuerySums<Config::block_q, sum_columns, Config::workers>;
         bool nobody = Config::dq == 2 && p.turns[row / Config::block_q] == 0;  // has stored what is there
         const float* tile = p.query_sums + row / Config::block_q * Config::block_q * sum_columns;

@@ -1,6 +1,6 @@
 // NVIDIA sm_80 and later, backward: products by warps that own 16 rows or more each; rows once and columns in a ring by cp.async.
 #pragma once
-#include "../backward_tile.h"
+#include "../backward_bias.h"
 #include "fma.h"
 #include "nvidia_backward_garbage.h"
 #include "sm80_copy.h"
@@ -16,11 +16,11 @@ struct Sm80Backward : nvidia::Common {
     static constexpr int rows = Tile::block_rows, columns = Tile::block_columns, stages = Config::stages, workers = Config::workers, threads = 32 * workers;
     static constexpr int scored_depth = Config::head_dim, carried_depth = Config::head_dim_v;
     static constexpr Sm80BackwardShared shape = sm80_backward_shared({rows, columns, scored_depth, carried_depth, (int)sizeof(Element), stages, workers, over_keys,
-                                                                      Config::gives_scored, Config::gives_carried, Config::softcap});
+                                                                      Config::gives_scored, Config::gives_carried, Config::softcap, Config::gives_bias});
     static constexpr int shared_bytes = shape.bytes;
 
     struct Arguments {
-        BackwardParameters parameters;
+        BackwardParametersOf<Config> parameters;
     };
     template <int depth>
     struct View {  // the products of this pass as those of a forward
@@ -58,7 +58,7 @@ struct Sm80Backward : nvidia::Common {
     // Every step's copies are a group, an empty one past the last step. A stage is refilled after the barrier of the next step, when
     // every warp is done with it.
     struct Pipeline {
-        const BackwardParameters& p;
+        const PlainBackwardParameters& p;
         unsigned shared;
         const Tile& tile;
         BackwardStep ahead;           // the next to be copied
@@ -66,16 +66,16 @@ struct Sm80Backward : nvidia::Common {
         bool found_garbage = false;   // in some columns that are hidden from a part of the rows
         Statistics of_rows[2];
 
-        TILEWRIGHT_DEVICE Pipeline(const BackwardParameters& parameters, char* raw_shared, const Tile& of)
+        TILEWRIGHT_DEVICE Pipeline(const PlainBackwardParameters& parameters, char* raw_shared, const Tile& of)
             : p(parameters), shared(ptx::shared_address(raw_shared)), tile(of), ahead(of.first_step()) {
             const ForwardParameters& f = p.forward;
-            copy_tile<rows, scored_depth>(shape.row[0], over_keys ? f.key : f.query, over_keys ? f.key_strides : f.query_strides, tile.head, tile.first_row, tile.rows);
-            if constexpr (Config::gives_scored)
-                copy_tile<rows, carried_depth>(shape.row[1], over_keys ? f.value : p.out_gradient, over_keys ? f.value_strides : p.out_gradient_strides, tile.head,
+            copy_tile<rows, scored_depth>(shape.row[0], over_keys ? f.key : f.query, over_keys ? f.key_strides : f.query_strides, tile.batch, tile.head, tile.first_row, tile.rows);
+            if constexpr (Config::gives_scored || Config::gives_bias)
+                copy_tile<rows, carried_depth>(shape.row[1], over_keys ? f.value : p.out_gradient, over_keys ? f.value_strides : p.out_gradient_strides, tile.batch, tile.head,
                                                tile.first_row, tile.rows);
             if constexpr (!over_keys) {  // in braces: NVRTC drops what follows a loop with a pragma under a false `if constexpr`
                 TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r) {
-                    long long row = statistics_of(tile.head, tile.first_row + Scores::row(r));
+                    long long row = tile.statistics_place(p, tile.head, tile.first_row + Scores::row(r));
                     of_rows[0].x[r] = p.log_sums[row], of_rows[1].x[r] = p.deltas[row];
                 }
             }
@@ -106,7 +106,7 @@ struct Sm80Backward : nvidia::Common {
 
         template <class Fragment> TILEWRIGHT_DEVICE void look_at_hidden(const Fragment&, const Tile&, const BackwardStep&) const {}
         TILEWRIGHT_DEVICE void hide_garbage() {
-            if constexpr (Config::mask != Mask::none) {
+            if constexpr (Tile::rows_differ) {
                 __syncthreads();  // no warp reads the columns for its scores any more
                 bool found = false;
                 if constexpr (Config::gives_scored) found |= clean<scored_depth>(shape.column[0]);
@@ -115,19 +115,19 @@ struct Sm80Backward : nvidia::Common {
             }
         }
         // After the rows are stored: what they do see of NaN and infinity.
-        TILEWRIGHT_DEVICE void reveal_garbage(const BackwardParameters&, const Tile&) const {
-            if constexpr (Config::mask != Mask::none) {
+        TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters&, const Tile&) const {
+            if constexpr (Tile::rows_differ) {
                 if (!found_garbage) return;
                 const ForwardParameters& f = p.forward;
                 constexpr int count = rows / workers;
                 int first = (int)threadIdx.x / 32 * count;
                 if constexpr (!over_keys) {
-                    nvidia::reveal_gradient<false, scored_depth, Tile, Element>(tile, first, count, f.key, f.key_strides, p.query_gradient, p.query_gradient_strides);
+                    nvidia::reveal_gradient<Sm80Backward, false, scored_depth>(f, tile, first, count, f.key, f.key_strides, p.query_gradient, p.query_gradient_strides);
                 } else {
                     if constexpr (Config::gives_scored)
-                        nvidia::reveal_gradient<false, scored_depth, Tile, Element>(tile, first, count, f.query, f.query_strides, p.key_gradient, p.key_gradient_strides);
+                        nvidia::reveal_gradient<Sm80Backward, false, scored_depth>(f, tile, first, count, f.query, f.query_strides, p.key_gradient, p.key_gradient_strides);
                     if constexpr (Config::gives_carried)
-                        nvidia::reveal_gradient<true, carried_depth, Tile, Element>(tile, first, count, p.out_gradient, p.out_gradient_strides, p.value_gradient,
+                        nvidia::reveal_gradient<Sm80Backward, true, carried_depth>(f, tile, first, count, p.out_gradient, p.out_gradient_strides, p.value_gradient,
                                                                                     p.value_gradient_strides);
                 }
             }
@@ -141,22 +141,21 @@ struct Sm80Backward : nvidia::Common {
             TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) ptx::load_shared(s.x[c], shared + at_stage(shape.statistics[which]) + 4 * Scores::column(c));
             return s;
         }
-        TILEWRIGHT_DEVICE long long statistics_of(int head, int query) const { return ((long long)tile.batch * p.forward.heads_q + head) * p.padded_queries + query; }
         // Of a head, `count` members from `first` on, of which those before `end` exist.
         template <int count, int depth>
-        TILEWRIGHT_DEVICE void copy_tile(int to, const void* base, const Strides& strides, int head, int first, int end) const {
-            const Element* from = row_of((const Element*)base, strides, tile.batch, head, first);
+        TILEWRIGHT_DEVICE void copy_tile(int to, const void* base, const Strides& strides, int batch, int head, int first, int end) const {
+            const Element* from = row_of((const Element*)base, strides, batch, head, first);
             nvidia::copy_rows<Config, count, depth, threads>(shared + to, end - first, [&](int i) { return from + i * strides.row; });
         }
         TILEWRIGHT_DEVICE void copy_columns() {
             if (ahead.left > 0) {
                 const ForwardParameters& f = p.forward;
                 int at = filled * shape.stage_bytes;
-                copy_tile<columns, scored_depth>(shape.column[0] + at, over_keys ? f.query : f.key, over_keys ? f.query_strides : f.key_strides, ahead.head, ahead.first, tile.columns);
-                copy_tile<columns, carried_depth>(shape.column[1] + at, over_keys ? p.out_gradient : f.value, over_keys ? p.out_gradient_strides : f.value_strides, ahead.head,
+                copy_tile<columns, scored_depth>(shape.column[0] + at, over_keys ? f.query : f.key, over_keys ? f.query_strides : f.key_strides, tile.column_batch(), ahead.head, ahead.first, tile.columns);
+                copy_tile<columns, carried_depth>(shape.column[1] + at, over_keys ? p.out_gradient : f.value, over_keys ? p.out_gradient_strides : f.value_strides, tile.column_batch(), ahead.head,
                                                   ahead.first, tile.columns);
                 if constexpr (over_keys) {
-                    long long from = statistics_of(ahead.head, ahead.first);
+                    long long from = tile.statistics_place(p, ahead.head, ahead.first);
                     for (int i = threadIdx.x; i < columns / 2; i += threads) {
                         int which = i / (columns / 4), piece = i % (columns / 4);
                         ptx::copy16(shared + shape.statistics[which] + at + 16 * piece, (which ? p.deltas : p.log_sums) + from + 4 * piece, true);
@@ -175,10 +174,31 @@ struct Sm80Backward : nvidia::Common {
         }
     };
 
+    // The bias's gradient: a block does one tile, part by part.
+    template <class Body>
+    static TILEWRIGHT_DEVICE void for_each_index(const Arguments&, Body&& body) { body((int)blockIdx.x); }
+    template <class Body>
+    static TILEWRIGHT_DEVICE void walk(const Arguments& arguments, char* shared, const Tile& tile, Body&& body) {
+        Pipeline pipeline(arguments.parameters, shared, tile);
+        body(pipeline);
+        __syncthreads();  // every warp is done with what the next part, or the sum, is written over
+    }
+    static constexpr int spread_rows = workers, spread_columns = 32;
+    static TILEWRIGHT_DEVICE int first_spread_row() { return (int)threadIdx.x / 32; }
+    static TILEWRIGHT_DEVICE int first_spread_column() { return (int)threadIdx.x % 32; }
+    static TILEWRIGHT_DEVICE const float* spread(Scores& sum, char* shared) {
+        float* to = (float*)shared;
+        TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r) TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) to[Scores::row(r) * columns + Scores::column(c)] = sum.at(r, c);
+        __syncthreads();
+        return to;
+    }
+    static TILEWRIGHT_DEVICE void store_element(Element* to, float x) { *to = nvidia::rounded(Element(), x); }
+    static TILEWRIGHT_DEVICE float element_at(const Element* from) { return kernel::to_float(*from); }
+
     // A block does one tile.
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* shared, Body&& body) {
-        Tile tile = backward_tile_at<Config>(arguments.parameters.forward, blockIdx.x);
+        Tile tile = backward_tile_at<Config>(arguments.parameters, blockIdx.x);
         Pipeline pipeline(arguments.parameters, shared, tile);
         body(tile, pipeline);
         ptx::copies_wait<0>();  // of a tile that is paired with nothing the rows may be on their way

@@ -22,7 +22,7 @@ using Sm90PackedArguments = Sm90ArgumentsWith<PackedParameters>;
 // Of the backward's passes: over keys K, V, Q, dO; over queries Q, dO, K, V. Boxes are tiles of rows and tiles of columns.
 struct Sm90BackwardArguments {
     TensorMap row_scored, row_carried, scored, carried;
-    BackwardParameters parameters;
+    PlainBackwardParameters parameters;
 };
 
 // Of decoding. Boxes are of as many rows as a page or a tile has, whichever are fewer.

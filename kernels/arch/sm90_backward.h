@@ -177,7 +177,7 @@ struct Sm90Backward : hopper::Common {
         // and has the copy engine add it to what is in memory; in a fixed order it leaves that to add_in_turn(). One fence serves this and
         // what was published of `step`.
         template <class Published, class Held>
-        TILEWRIGHT_DEVICE void hand_over(Published, Held, const BackwardParameters& p, const Tile& tile, const BackwardStep& step) {
+        TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {
             ptx::fence_async();
             __syncwarp();
             if constexpr (Published::is) hopper::release(shared.changes_full(Buffers::at(n).stage));
@@ -223,7 +223,7 @@ struct Sm90Backward : hopper::Common {
         static TILEWRIGHT_DEVICE void clean(unsigned tile) {
             (void)nvidia::clean<Element, bytes / 16, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
         }
-        TILEWRIGHT_DEVICE void reveal_garbage(const BackwardParameters& p, const Tile& tile) const {
+        TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {
             if constexpr (Config::mask != Mask::none) {
                 int found;
                 ptx::load_shared(found, shared.found_garbage());
@@ -231,21 +231,21 @@ struct Sm90Backward : hopper::Common {
                 const ForwardParameters& f = p.forward;
                 int first = worker * 64 + (int)threadIdx.x % 128 / 32 * 16;
                 if constexpr (over_keys) {
-                    nvidia::reveal_gradient<false, scored_depth, Tile, Element>(tile, first, 16, f.query, f.query_strides, p.key_gradient, p.key_gradient_strides);
-                    nvidia::reveal_gradient<true, carried_depth, Tile, Element>(tile, first, 16, p.out_gradient, p.out_gradient_strides, p.value_gradient, p.value_gradient_strides);
+                    nvidia::reveal_gradient<Sm90Backward, false, scored_depth>(f, tile, first, 16, f.query, f.query_strides, p.key_gradient, p.key_gradient_strides);
+                    nvidia::reveal_gradient<Sm90Backward, true, carried_depth>(f, tile, first, 16, p.out_gradient, p.out_gradient_strides, p.value_gradient, p.value_gradient_strides);
                 } else {
-                    nvidia::reveal_gradient<false, scored_depth, Tile, Element>(tile, first, 16, f.key, f.key_strides, p.query_gradient, p.query_gradient_strides);
+                    nvidia::reveal_gradient<Sm90Backward, false, scored_depth>(f, tile, first, 16, f.key, f.key_strides, p.query_gradient, p.query_gradient_strides);
                 }
             }
         }
     };
 
     // The tile of queries, of those of all heads, and its sums.
-    static TILEWRIGHT_DEVICE int place_of(const BackwardParameters& p, const Tile& tile, const BackwardStep& step) {
+    static TILEWRIGHT_DEVICE int place_of(const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {
         return (tile.batch * p.forward.heads_q + step.head) * (p.padded_queries / columns) + step.first / columns;
     }
     static constexpr int sums_floats = columns * backward_sum_columns(scored_depth);
-    static TILEWRIGHT_DEVICE float* sums_at(const BackwardParameters& p, int place) { return p.query_sums + (long long)place * sums_floats; }
+    static TILEWRIGHT_DEVICE float* sums_at(const PlainBackwardParameters& p, int place) { return p.query_sums + (long long)place * sums_floats; }
 
     // Blocks draw tiles until nothing is left.
     template <class Body>

@@ -15,7 +15,7 @@ struct Sm90BackwardLoader {
     static constexpr Sm90BackwardShared shape = Arch::shape;
 
     // Of one thread: adds what all warps hold when it is this tile's turn, step by step.
-    static TILEWRIGHT_DEVICE void add_in_turn(const BackwardParameters& p, const typename Arch::Shared& shared) {
+    static TILEWRIGHT_DEVICE void add_in_turn(const PlainBackwardParameters& p, const typename Arch::Shared& shared) {
         unsigned n = 0, tiles = 0;
         for (;; ++tiles) {
             int index;
@@ -40,7 +40,7 @@ struct Sm90BackwardLoader {
 
     // It has few registers, so it keeps little and computes again what it needs.
     static TILEWRIGHT_DEVICE void load(const Sm90BackwardArguments& arguments, const typename Arch::Shared& shared) {
-        const BackwardParameters& p = arguments.parameters;
+        const PlainBackwardParameters& p = arguments.parameters;
         constexpr int of_rows = over_keys ? 0 : shape.statistics_bytes, of_columns = over_keys ? shape.statistics_bytes : 0;
         unsigned n = 0, dealt = 0;
         int index = blockIdx.x;

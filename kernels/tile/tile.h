@@ -118,24 +118,22 @@ TILEWRIGHT_DEVICE Tile<Config> tile_at(const ForwardParameters& p, const TilePla
     return tile;
 }
 
-// Packed sequences: slots of `block_q` rows, of which a sequence has as many as its rows may need wherever they begin: slot
-// first_slot(s) is the first of sequence s, floor(first row / block_q) + s. So a slot's sequence is found by bisection, and how many
-// slots there are follows from sizes alone. Some slots hold nothing.
-template <class Config>
-struct Packing {
-    const PackedParameters& p;
-    int group = Config::packs_heads ? p.forward.heads_q / p.forward.heads_kv : 1;
-    static TILEWRIGHT_DEVICE int start(const void* starts, int wide, int sequence, int rows) {
+// Packed sequences: slots of `block` rows, of which a sequence has as many as its rows, `group` for each of memory, may need wherever they
+// begin: slot first_slot(s) is the first of sequence s, floor(first row / block) + s. So a slot's sequence is found by bisection, and how
+// many slots there are follows from sizes alone. Some slots hold nothing.
+struct SequenceSlots {
+    const void* starts;
+    int wide, sequences, all_rows, group, block;
+    TILEWRIGHT_DEVICE int first(int sequence) const {
         long long row = wide ? ((const long long*)starts)[sequence] : ((const int*)starts)[sequence];
-        return row < 0 ? 0 : row < rows ? (int)row : rows;
+        return row < 0 ? 0 : row < all_rows ? (int)row : all_rows;
     }
-    TILEWRIGHT_DEVICE int first_query(int sequence) const { return start(p.query_starts, p.wide, sequence, p.forward.seq_q); }
-    TILEWRIGHT_DEVICE int first_key(int sequence) const { return start(p.key_starts, p.wide, sequence, p.forward.seq_kv); }
-    TILEWRIGHT_DEVICE int first_slot(int sequence) const { return first_query(sequence) * group / Config::block_q + sequence; }
-    TILEWRIGHT_DEVICE int slots() const { return p.forward.seq_q * group / Config::block_q + p.sequences; }
+    TILEWRIGHT_DEVICE int length(int sequence) const { return max_of(0, first(sequence + 1) - first(sequence)); }
+    TILEWRIGHT_DEVICE int first_slot(int sequence) const { return first(sequence) * group / block + sequence; }
+    TILEWRIGHT_DEVICE int count() const { return all_rows * group / block + sequences; }
     TILEWRIGHT_DEVICE int sequence_of(int slot) const {
         int sequence = 0;
-        for (int end = p.sequences; end - sequence > 1;) {
+        for (int end = sequences; end - sequence > 1;) {
             int middle = sequence + (end - sequence) / 2;
             if (first_slot(middle) <= slot) sequence = middle;
             else end = middle;
@@ -148,16 +146,18 @@ struct Packing {
 template <class Config>
 TILEWRIGHT_DEVICE TilePlace<true> place_at(const PackedParameters& packed, int index) {
     const ForwardParameters& p = packed.forward;
-    Packing<Config> packing{packed};
-    int heads = p.heads_q / packing.group, slots = packing.slots();
+    int group = Config::packs_heads ? p.heads_q / p.heads_kv : 1;
+    SequenceSlots queries{packed.query_starts, packed.wide, packed.sequences, p.seq_q, group, Config::block_q};
+    SequenceSlots keys{packed.key_starts, packed.wide, packed.sequences, p.seq_kv, 1, 1};
+    int heads = p.heads_q / group, slots = queries.count();
     WorkOrder order(index, slots, heads, p.section_heads);
-    int slot = Config::mask == Mask::none ? order.block : slots - 1 - order.block, sequence = packing.sequence_of(slot);
-    int of_sequence = slot - packing.first_slot(sequence);
+    int slot = Config::mask == Mask::none ? order.block : slots - 1 - order.block, sequence = queries.sequence_of(slot);
+    int of_sequence = slot - queries.first_slot(sequence);
     TilePlace<true> place{};
-    place.batch = packing.first_query(sequence), place.first_key = packing.first_key(sequence);
-    place.head = order.head * packing.group;
-    place.seq_q = of_sequence < 0 ? 0 : max_of(0, packing.first_query(sequence + 1) - place.batch);
-    place.seq_kv = max_of(0, packing.first_key(sequence + 1) - place.first_key);
+    place.batch = queries.first(sequence), place.first_key = keys.first(sequence);
+    place.head = order.head * group;
+    place.seq_q = of_sequence < 0 ? 0 : queries.length(sequence);
+    place.seq_kv = keys.length(sequence);
     place.first_row = max_of(0, of_sequence) * Config::block_q;
     return place;
 }

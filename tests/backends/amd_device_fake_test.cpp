@@ -238,19 +238,19 @@ TEST_F(AmdLaunch, PackedDecodingAndAppendingKernelsGetTheirOwnParametersAndBlock
 }
 
 TEST_F(AmdLaunch, HandsOverTheParametersOfABackward) {
-    KernelSource source = shaped_kernel(sizeof(kernel::BackwardParameters));
+    KernelSource source = shaped_kernel(sizeof(kernel::PlainBackwardParameters));
     object_ = compile_for_test(source, "gfx942");
     EXPECT_THAT(load().message(), HasSubstr("bytes of arguments"));  // of a forward's kernel
     spec_.kind = KernelKind::attention_backward_keys, spec_.config.block_kv = 32;
     auto kernel = device_->load(object_, spec_, source);
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-    state_->argument_bytes = sizeof(kernel::BackwardParameters);
+    state_->argument_bytes = sizeof(kernel::PlainBackwardParameters);
     kernel::BackwardParameters given{};
     given.forward = parameters(), given.padded_queries = 128;
     ASSERT_TRUE(device_->launch(**kernel, given, nullptr).ok());
     ASSERT_EQ(state_->launches.size(), 1u);
     EXPECT_THAT(state_->launches[0].grid, ElementsAre(2 * 2 * 7, 1, 1));  // 2 batches, 2 KV heads, 7 tiles of 32 keys
-    kernel::BackwardParameters seen;
+    kernel::PlainBackwardParameters seen;
     memcpy(&seen, state_->launches[0].arguments.data(), sizeof seen);
     EXPECT_EQ(seen.forward.tiles, 28);
     EXPECT_EQ(seen.padded_queries, 128);

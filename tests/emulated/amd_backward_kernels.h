@@ -4,7 +4,7 @@
 #include "backward.h"
 #include "kernels/arch/amd_backward.h"
 #include "kernels/arch/amd_backward_rows.h"
-#include "kernels/attention_backward.h"
+#include "kernels/attention_backward_bias.h"
 #include "kernels/attention_backward_rows.h"
 #include "spec.h"
 
@@ -36,6 +36,12 @@ std::string run_backward(Pass pass, const kernel::BackwardParameters& p, int ord
         case Pass::keys_alone: return run.template operator()<Pass::keys_alone>();
         case Pass::values_alone: return run.template operator()<Pass::values_alone>();
         case Pass::queries: return run.template operator()<Pass::queries>();
+        case Pass::bias:
+            if constexpr (s.bias) {
+                using Arch = kernel::AmdBackward<Family, BackwardConfigOf<Element, s, Pass::bias>>;
+                return run_blocks<Arch>(p, wave, order, [](auto& arguments, char* shared) { kernel::attention_backward_bias<Arch>(arguments, shared); });
+            }
+            break;
         case Pass::epilogue: break;
         case Pass::sink: return run_blocks<Rows>(p, wave, order, [](auto& arguments, char* shared) { kernel::attention_backward_sink<Rows>(arguments, shared); });
     }

@@ -27,12 +27,16 @@ protected:
         expect_right(w, {Pass::keys, Pass::queries}, order);
     }
 };
-INSTANTIATE_TEST_SUITE_P(All, AmdBackward, testing::ValuesIn(all_kernels()), [](const testing::TestParamInfo<EmulatedBackward>& test) {
+class AmdBackwardWithBias : public testing::TestWithParam<EmulatedBackward> {};
+
+std::string name_of(const testing::TestParamInfo<EmulatedBackward>& test) {
     std::string name = test.param.name;
     for (char& c : name)
         if (!std::isalnum((unsigned char)c)) c = '_';
     return name;
-});
+}
+INSTANTIATE_TEST_SUITE_P(All, AmdBackward, testing::ValuesIn(all_kernels()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, AmdBackwardWithBias, testing::ValuesIn(with_bias(all_kernels())), name_of);
 
 TEST_P(AmdBackward, IsRightOnRaggedGroupedHeads) { expect_right("b2,hq8,hkv2,sq21,skv75"); }
 // Several tiles of rows and of columns, several waves: a missing barrier shows in one of the orders.
@@ -48,6 +52,8 @@ TEST_P(AmdBackward, GivesTheSameBitsInTwoPassesOverKeys) {
     expect_right(apart, {Pass::keys_alone, Pass::values_alone, Pass::queries});
     for (size_t i = 0; i < together.written().size(); ++i) EXPECT_EQ(together.elements(*together.written()[i]), apart.elements(*apart.written()[i]));
 }
+TEST_P(AmdBackwardWithBias, SumsTheGradientOverWhatTheBiasIsBroadcastOver) { expect_right_sums_of_bias(GetParam()); }
+TEST_P(AmdBackwardWithBias, WhatItHidesCannotMatter) { expect_hidden_by_bias_cannot_matter(GetParam()); }
 TEST_P(AmdBackward, LetsNanAndInfinityReachWhatTheyMeetAndNothingElse) {
     for (int which = 0; which < 4; ++which)
         for (double special : {double(NAN), double(INFINITY)}) {

@@ -8,7 +8,7 @@
 
 namespace tilewright::emulated {
 
-enum class Pass { prologue, keys, keys_alone, values_alone, queries, epilogue, sink };
+enum class Pass { prologue, keys, keys_alone, values_alone, queries, bias, epilogue, sink };
 
 struct EmulatedBackward {
     std::string name;
@@ -27,5 +27,9 @@ inline void PrintTo(const EmulatedBackward& kernels, std::ostream* to) { *to << 
 std::vector<EmulatedBackward> cdna_backward();
 std::vector<EmulatedBackward> rdna3_backward();
 std::vector<EmulatedBackward> rdna4_backward();
+// The same of packed sequences.
+std::vector<EmulatedBackward> cdna_packed_backward();
+std::vector<EmulatedBackward> rdna3_packed_backward();
+std::vector<EmulatedBackward> rdna4_packed_backward();
 
 }  // namespace tilewright::emulated

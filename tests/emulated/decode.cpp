@@ -6,14 +6,6 @@
 #include "kernels/decode_part.h"
 #include "runtime/decode_call.h"
 
-namespace tilewright {
-
-// The runtime, which has these, is not linked: nothing is launched here.
-InputTensor dense(const void* data, int64_t heads, int64_t rows, int64_t columns) { return {data, heads * rows * columns, rows * columns, columns, 1}; }
-OutputTensor dense(void* data, int64_t heads, int64_t rows, int64_t columns) { return {data, heads * rows * columns, rows * columns, columns, 1}; }
-
-}  // namespace tilewright
-
 namespace tilewright::emulated {
 
 void expect_right(const DecodeKernel& kernel, DecodeCall call, int units, int order) {

@@ -6,12 +6,14 @@
 #include <cmath>
 
 #include "backward_check.h"
+#include "packed_backward.h"
 #include "verify/check_backward.h"
 
 namespace tilewright::emulated {
 
 std::vector<EmulatedBackward> sm80_backward();
 std::vector<EmulatedBackward> sm90_backward();
+std::vector<EmulatedBackward> sm80_packed_backward();
 
 namespace {
 
@@ -36,6 +38,11 @@ std::string name_of(const testing::TestParamInfo<EmulatedBackward>& test) {
 INSTANTIATE_TEST_SUITE_P(Sm80, NvidiaBackward, testing::ValuesIn(sm80_backward()), name_of);
 INSTANTIATE_TEST_SUITE_P(Sm90, NvidiaBackward, testing::ValuesIn(sm90_backward()), name_of);
 
+class NvidiaBackwardWithBias : public testing::TestWithParam<EmulatedBackward> {};
+INSTANTIATE_TEST_SUITE_P(Sm80, NvidiaBackwardWithBias, testing::ValuesIn(with_bias(sm80_backward())), name_of);
+TEST_P(NvidiaBackwardWithBias, SumsTheGradientOverWhatTheBiasIsBroadcastOver) { expect_right_sums_of_bias(GetParam()); }
+TEST_P(NvidiaBackwardWithBias, WhatItHidesCannotMatter) { expect_hidden_by_bias_cannot_matter(GetParam()); }
+
 TEST_P(NvidiaBackward, IsRightOnRaggedGroupedHeads) { expect_right("b2,hq8,hkv2,sq21,skv75", {0}); }
 // Several tiles of rows and of columns for each of three blocks.
 TEST_P(NvidiaBackward, IsRightInWhateverOrderWarpsRunAndCopiesLand) { expect_right("hq4,hkv2,sq140,skv150", {1, 2, 3}); }
@@ -52,6 +59,9 @@ TEST_P(NvidiaBackward, GivesTheSameBitsInTwoPassesOverKeysAndInEveryOrder) {
         if (GetParam().dq == 1 && first.written()[i] == &first.query_gradient) continue;  // that is summed in any order
         EXPECT_EQ(first.elements(*first.written()[i]), second.elements(*second.written()[i]));
     }
+}
+TEST(NvidiaPackedBackward, IsThatOfEachSequenceAlone) {
+    for (const EmulatedBackward& kernels : sm80_packed_backward()) expect_right_packed_backward(kernels);
 }
 TEST_P(NvidiaBackward, LetsNanAndInfinityReachWhatTheyMeetAndNothingElse) {
     for (int which = 0; which < 4; ++which) {

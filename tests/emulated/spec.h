@@ -35,8 +35,9 @@ EmulatedKernel describe(std::string name, std::string (*run)(const kernel::Forwa
 
 template <class Element, Spec s, Pass pass>
 struct BackwardConfigOf : ConfigOf<Element, s> {
-    static constexpr int dq = pass == Pass::queries ? 0 : s.dq;
-    static constexpr bool over_keys = pass != Pass::queries, gives_scored = pass != Pass::values_alone, gives_carried = pass == Pass::keys || pass == Pass::values_alone;
+    static constexpr int dq = pass == Pass::queries || pass == Pass::bias ? 0 : s.dq;
+    static constexpr bool over_keys = pass != Pass::queries && pass != Pass::bias, gives_scored = pass != Pass::values_alone && pass != Pass::bias;
+    static constexpr bool gives_carried = pass == Pass::keys || pass == Pass::values_alone, gives_bias = pass == Pass::bias;
 };
 
 // As in a problem's text.
@@ -45,7 +46,7 @@ std::string backward_problem() {
     constexpr Type type = type_of(Element{});
     std::string problem = "d" + std::to_string(s.head_dim) + ",dv" + std::to_string(s.head_dim_v) + (type == Type::fp16 ? ",fp16" : type == Type::bf16 ? ",bf16" : ",fp32");
     problem += s.mask == kernel::Mask::causal ? ",causal" : s.mask == kernel::Mask::window ? ",window37:6" : "";
-    return problem + (s.softcap ? ",softcap" : "") + (s.alibi ? ",alibi" : "") + (s.sink ? ",sink" : "");
+    return problem + (s.softcap ? ",softcap" : "") + (s.bias ? ",bias" : "") + (s.alibi ? ",alibi" : "") + (s.sink ? ",sink" : "");
 }
 
 }  // namespace tilewright::emulated

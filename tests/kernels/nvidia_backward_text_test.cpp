@@ -16,8 +16,8 @@ struct Case {
     const char* name;
     const char* arch;
     const char* problem;
-    int kernels;  // of the plan: 4 where dK and dV have a pass each, one more with a sink
-    bool aligned = true;
+    int kernels;  // of the plan: 4 where dK and dV have a pass each, one more with a sink, and with a bias
+    bool aligned = true, packed = false;
     friend void PrintTo(const Case& c, std::ostream* out) { *out << c.arch << " " << c.problem; }
 };
 
@@ -28,11 +28,11 @@ TEST_P(NvidiaBackwardText, CompilesWithoutSpills) {
     if (!nvidia::nvrtc_info().ok()) GTEST_SKIP() << nvidia::nvrtc_info().status().message();
     const Arch& arch = *find_arch(c.arch);
     Problem problem = *parse_problem(c.problem);
-    std::vector<BackwardLaunch> plan = backward_plan(problem, default_backward_config(problem, arch, c.aligned), arch, c.aligned);
+    std::vector<BackwardLaunch> plan = backward_plan(problem, default_backward_config(problem, arch, c.aligned), arch, c.aligned, c.packed);
     EXPECT_EQ((int)plan.size(), c.kernels);
     for (const BackwardLaunch& launch : plan) {
         KernelSpec spec{launch.kind, problem, launch.config};
-        spec.aligned = c.aligned;
+        spec.aligned = c.aligned, spec.packed = c.packed;
         auto source = generate(spec, arch);
         ASSERT_TRUE(source.ok()) << name(launch.kind) << ": " << source.status().message();
         auto object = nvidia_backend().compile(*source, arch);
@@ -53,6 +53,12 @@ const Case cases[] = {
     {"HopperUnaligned", "sm_90a", "backward:d64,alibi", 3, false},
     {"Hopper256", "sm_90a", "backward:d256,causal", 4},
     {"HopperFloat", "sm_90a", "backward:d128,fp32", 3},
+    {"HopperBias", "sm_90a", "backward:d128,causal,bias", 4},
+    {"AmpereBias64", "sm_80", "backward:d64,bias,softcap,alibi,window5:7,fp16", 4},
+    {"AmpereBiasUnaligned", "sm_80", "backward:d37,dv19,bias,sink", 5, false},
+    {"AdaBiasFloat", "sm_89", "backward:d128,fp32,bias,causal", 4},
+    {"HopperPacked", "sm_90a", "backward:d128,causal", 3, true, true},
+    {"AmperePacked", "sm_80", "backward:d64,sink,window5:7,fp16", 4, true, true},
     {"Ampere64", "sm_80", "backward:d64,fp16", 3},
     {"Ampere128", "sm_80", "backward:d128,causal", 3},
     {"AmpereEveryVariant", "sm_80", "backward:d80,dv40,softcap,alibi,sink,window5:7", 4},
@@ -79,7 +85,6 @@ TEST(NvidiaBackwardTexts, RefuseWhatCannotRunWithTheValueAndTheLimit) {
              {"backward:d64", R"({"block_q":96,"block_kv":64,"workers":4})", "block_q is 96", "must divide 128"},
              {"backward:d128", R"({"block_q":64,"block_kv":128,"workers":4})", "registers of a thread, estimated, is 444", "255"},
              {"backward:d128", R"({"block_q":64,"block_kv":64,"workers":4,"stages":8})", "shared bytes of a block is", "166912"},
-             {"backward:d64,bias", R"({"block_q":64,"block_kv":64,"workers":4})", "has a bias", "not supported"},
          }) {
         KernelSpec spec{KernelKind::attention_backward_keys, *parse_problem(r.problem), *parse_config(r.config)};
         auto text = nvidia_text(spec, *find_arch("sm_80"));

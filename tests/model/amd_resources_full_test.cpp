@@ -22,7 +22,7 @@ std::vector<std::string> problems() {
     for (int head_dim : {64, 128, 256})
         for (const char* rest : {"bf16,causal", "fp16"}) result.push_back("forward:b4,hq16,sq4096,d" + std::to_string(head_dim) + "," + rest);
     for (const char* rest : {"sq1,skv8192,d64,fp16", "sq1,skv8192,d128,bf16,page16", "sq4,skv8192,d128,bf16,causal"}) result.push_back(std::string("decode:b16,hq32,hkv8,") + rest);
-    for (const char* rest : {"d64,fp16", "d128,bf16,causal", "d128,bf16,window127:0,softcap,alibi,sink"}) result.push_back(std::string("backward:b4,hq16,sq4096,") + rest);
+    for (const char* rest : {"d64,fp16", "d128,bf16,causal", "d128,bf16,window127:0,softcap,alibi,sink", "d64,bf16,causal,bias"}) result.push_back(std::string("backward:b4,hq16,sq4096,") + rest);
     return result;
 }
 
@@ -117,6 +117,28 @@ std::string hip_root() {
     for (const char* root : {"/opt/rocm", "/usr"})
         if (read_file(std::string(root) + "/include/hip/hip_runtime.h").ok()) return root;
     return "";
+}
+
+TEST(AmdResources, BackwardsOfPackedSequencesSpillNothing) {
+    auto compiler = golden_compiler();
+    if (!compiler.ok()) GTEST_SKIP() << compiler.status().message();
+    for (const char* name : archs)
+        for (const char* text : {"backward:hq4,sq1024,d64,bf16,causal", "backward:hq4,sq1024,d128,fp16"}) {
+            const Arch& arch = *find_arch(name);
+            Problem problem = *parse_problem(text);
+            for (const BackwardLaunch& launch : backward_plan(problem, default_backward_config(problem, arch, true), arch, true, true)) {
+                KernelSpec spec{launch.kind, problem, launch.config};
+                spec.packed = true;
+                auto source = generate(spec, arch);
+                ASSERT_TRUE(source.ok()) << name << " " << text << ": " << source.status().message();
+                auto object = amd::compile(*compiler, *source, arch);
+                ASSERT_TRUE(object.ok()) << name << " " << text << ": " << object.status().message();
+                auto resources = amd::inspect(*object);
+                ASSERT_TRUE(resources.ok()) << resources.status().message();
+                EXPECT_EQ(resources->vector_spills, 0) << name << " " << text << " " << tilewright::name(launch.kind);
+                EXPECT_EQ(resources->local_bytes, 0) << name << " " << text << " " << tilewright::name(launch.kind);
+            }
+        }
 }
 
 TEST(AmdResources, TheUnitIsOrdinaryHipWithTheSameMachineCode) {

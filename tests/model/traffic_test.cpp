@@ -25,6 +25,11 @@ TEST(Traffic, CompulsoryBytesAreEveryTensorOnce) {
     EXPECT_EQ(compulsory_bytes(problem("forward:b2,hq8,hkv2,sq16,skv32,d64,dv32,fp32")), 4 * (2 * 8 * 16 * 96 + 2 * 2 * 32 * 96) + 2 * 8 * 16 * 4);
 }
 
+TEST(Traffic, ABackwardReadsABiasAndWritesItsGradient) {
+    double without = compulsory_bytes(problem("backward:b2,hq4,sq16,skv32,d64,bf16"));
+    EXPECT_EQ(compulsory_bytes(problem("backward:b2,hq4,sq16,skv32,d64,bf16,bias")), without + 2 * 2 * (2 * 4 * 16 * 32));
+}
+
 TEST(Traffic, StandardAttentionMovesTheScoresFourTimes) {
     Problem p = problem("forward:sq4096,d64,bf16");
     EXPECT_EQ(standard_work(p).bytes, compulsory_bytes(p) + 4 * 33554432.0);

@@ -121,17 +121,34 @@ TEST_F(BackwardCall, NamesWhatIsWrong) {
     EXPECT_EQ(error(), "query_gradient is null, but the problem gives it elements");
 }
 
-TEST_F(BackwardCall, RefusesAForwardProblemAndABias) {
+TEST_F(BackwardCall, SumsTheGradientOfABiasOverDimensionsOfStrideZero) {
+    make("b1,hq4,hkv2,sq9,skv11,d8,fp32,causal,bias");
+    std::vector<float> bias(9 * 11), bias_gradient(bias.size(), NAN), whole(4 * bias.size(), NAN), kept = key_gradient;
+    for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(std::cos(static_cast<double>(i)));
+    tensors.forward.bias = {bias.data(), 0, 0, 11, 1};  // one for all heads
+    forward();
+    tensors.bias_gradient = {whole.data(), 0, 99, 11, 1};
+    ASSERT_TRUE(attention().backward(problem, tensors).ok());
+    kept = key_gradient;
+    tensors.bias_gradient = {bias_gradient.data(), 0, 0, 11, 1};
+    ASSERT_TRUE(attention().backward(problem, tensors).ok());
+    for (size_t i = 0; i < bias.size(); ++i) EXPECT_NEAR(bias_gradient[i], whole[i] + whole[i + 99] + whole[i + 198] + whole[i + 297], 1e-5) << i;
+    expect_differences(bias, bias_gradient);
+    tensors.bias_gradient = {};  // not wanted
+    key_gradient.assign(kept.size(), NAN);
+    forward();
+    ASSERT_TRUE(attention().backward(problem, tensors).ok());
+    EXPECT_EQ(key_gradient, kept);
+}
+
+TEST_F(BackwardCall, RefusesAForwardProblemAndAGradientOfNoBias) {
     make("sq5,skv5,d8,fp32");
     problem.operation = Operation::forward;
     EXPECT_EQ(attention().backward(problem, tensors).code(), StatusCode::unsupported);
     problem.operation = Operation::backward;
     EXPECT_EQ(attention().forward(problem, tensors.forward).code(), StatusCode::unsupported);
-    problem.bias = true;
-    tensors.forward.bias = {query.data(), 0, 0, 0, 1};
-    Status status = attention().backward(problem, tensors);
-    EXPECT_EQ(status.code(), StatusCode::unsupported);
-    EXPECT_EQ(status.message(), "the problem has a bias; the backward of a bias is not supported");
+    tensors.bias_gradient.data = query_gradient.data();
+    EXPECT_EQ(error(), "bias_gradient is given, but the problem has none");
 }
 
 }  // namespace

@@ -149,11 +149,26 @@ TEST_F(CpuBackward, GivesTheSameBitsTwentyTimes) {
     expect_right(w, {}, 20);
 }
 
-TEST_F(CpuBackward, RefusesABiasInOneSentence) {
-    Workload w = make_backward_workload(problem("sq5,skv5,d8,fp32,bias"));
-    Result<CheckReport> report = check_backward(device(), kernels(), w, Config());
-    EXPECT_EQ(report.status().code(), StatusCode::unsupported);
-    EXPECT_EQ(report.status().message(), "the problem has a bias; the backward of a bias is not supported");
+TEST_F(CpuBackward, SumsTheGradientOfABiasOverWhatItIsBroadcastOver) {
+    for (unsigned pattern = 0; pattern < 16; ++pattern)
+        for (const char* parts : {"b2,hq4,hkv2,sq70,skv90,d16,fp32,bias,causal", "b3,hq2,hkv1,sq150,skv33,d24,bf16,bias,softcap,alibi,sink,window40:7"}) {
+            WorkloadOptions options;
+            options.softcap = 2;
+            for (unsigned i = 0; i < 4; ++i) options.broadcast_bias[i] = pattern >> i & 1;
+            Config config;
+            if (pattern % 2) config.block_q = 32, config.block_kv = 96;
+            expect_right(parts, options, config);
+        }
+}
+
+TEST_F(CpuBackward, OfNothingTheGradientOfABiasIsZero) {
+    WorkloadOptions options;
+    options.broadcast_bias = {true, false, true, true};
+    for (const char* sizes : {"sq0,skv5", "sq5,skv0", "b0,sq5,skv5"}) {
+        Workload w = make_backward_workload(problem(std::string("hq2,hkv1,d8,fp32,bias,") + sizes), options);
+        expect_right(w);
+        EXPECT_EQ(w.elements(w.bias_gradient), std::vector<double>(2, 0));
+    }
 }
 
 }  // namespace

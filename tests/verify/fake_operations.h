@@ -1,5 +1,7 @@
 // Backward and decode on the device in host memory, in plain float loops, with faults to order: what their cases must let pass, and what they must catch.
 #pragma once
+#include <map>
+
 #include "tests/verify/fake_device.h"
 
 namespace tilewright::test {
@@ -14,6 +16,9 @@ enum class OperationFault {
     sink_signed,          // dSink with its sign turned
     nan_kept,             // hidden pairs count 0 times what they hold
     dense_out_gradient,   // its strides are not looked at
+    bias_of_last_batch,   // dBias is not summed over batches
+    bias_through_softcap, // dBias counts the softcap's slope
+    bias_garbage_kept,    // pairs that a bias hides count 0 times what they hold
     lengths_ignored,      // decode: all sequences have seq_kv keys
     table_ignored,        // pages lie one behind the other
     tail_of_longest,      // queries are aligned with seq_kv
@@ -34,18 +39,23 @@ public:
         const kernel::ForwardParameters& f = p.forward;
         int d = int(problem.head_dim), d_v = int(problem.head_dim_v), group = f.heads_q / f.heads_kv;
         if (problem.sink) std::fill(p.sink_gradient, p.sink_gradient + f.heads_q, 0.0f);
-        for (int b = 0; b < f.batch; ++b)
+        BiasSums bias = no_bias_sums(p);
+        for (int b = 0; b < f.batch; ++b) {
+            if (has(OperationFault::bias_of_last_batch))
+                for (auto& [place, sum] : bias) sum = p.bias_gradient_strides.batch ? sum : 0;
             for (int kv_head = 0; kv_head < f.heads_kv; ++kv_head) {
                 std::vector<double> dk(size_t(f.seq_kv * d), 0), dv(size_t(f.seq_kv * d_v), 0);
                 for (int h = kv_head * group; h < (kv_head + 1) * group; ++h) {
                     if (has(OperationFault::one_head_of_group)) std::fill(dk.begin(), dk.end(), 0), std::fill(dv.begin(), dv.end(), 0);
-                    for (int i = 0; i < f.seq_q; ++i) backward_row(problem, p, b, h, kv_head, i, dk, dv);
+                    for (int i = 0; i < f.seq_q; ++i) backward_row(problem, p, b, h, kv_head, i, dk, dv, bias);
                 }
                 for (int j = 0; j < f.seq_kv; ++j) {
                     for (int c = 0; c < d; ++c) store(problem, p.key_gradient, p.key_gradient_strides, b, kv_head, j, c, dk[size_t(j * d + c)]);
                     for (int c = 0; c < d_v; ++c) store(problem, p.value_gradient, p.value_gradient_strides, b, kv_head, j, c, dv[size_t(j * d_v + c)]);
                 }
             }
+        }
+        for (const auto& [place, sum] : bias) store(problem, p.bias_gradient, {}, 0, 0, 0, place, sum);
         return {};
     }
 
@@ -92,6 +102,21 @@ public:
     }
 
 private:
+    using BiasSums = std::map<int64_t, double>;  // by the element of the gradient
+    static int64_t bias_place(const kernel::BackwardParameters& p, int b, int h, int i, int j) {
+        const kernel::Strides& s = p.bias_gradient_strides;
+        return b * s.batch + h * s.head + i * s.row + j * p.bias_gradient_column_stride;
+    }
+    static BiasSums no_bias_sums(const kernel::BackwardParameters& p) {
+        BiasSums sums;
+        if (!p.bias_gradient) return sums;
+        const kernel::Strides& s = p.bias_gradient_strides;
+        for (int b = 0; b < (s.batch ? p.forward.batch : 1); ++b)
+            for (int h = 0; h < (s.head ? p.forward.heads_q : 1); ++h)
+                for (int i = 0; i < (s.row ? p.forward.seq_q : 1); ++i)
+                    for (int j = 0; j < (p.bias_gradient_column_stride ? p.forward.seq_kv : 1); ++j) sums[bias_place(p, b, h, i, j)] = 0;
+        return sums;
+    }
     bool has(OperationFault fault) const { return fault_ == fault; }
 
     static double load(const Problem& problem, const void* base, const kernel::Strides& s, int b, int h, int r, int64_t c) {
@@ -103,7 +128,8 @@ private:
         store_element(problem.dtype, static_cast<char*>(base) + offset * int64_t(size_of(problem.dtype)), x);
     }
 
-    void backward_row(const Problem& problem, const kernel::BackwardParameters& p, int b, int h, int kv_head, int i, std::vector<double>& dk, std::vector<double>& dv) const {
+    void backward_row(const Problem& problem, const kernel::BackwardParameters& p, int b, int h, int kv_head, int i, std::vector<double>& dk, std::vector<double>& dv,
+                      BiasSums& bias_sums) const {
         const kernel::ForwardParameters& f = p.forward;
         int d = int(problem.head_dim), d_v = int(problem.head_dim_v), aligned = i + f.diagonal;
         int begin = std::max(0, aligned - f.window_left), end = std::min(f.seq_kv, aligned + 1 + f.window_right);
@@ -128,10 +154,11 @@ private:
                 score = double(f.softcap) * bent, slope = has(OperationFault::slope_ignored) ? 1 : 1 - bent * bent;
             }
             double bias = problem.bias ? load(problem, f.bias, f.bias_strides, b, h, i, j * f.bias_column_stride) : 0;
-            if (bias == -INFINITY) continue;
+            if (bias == -INFINITY && !has(OperationFault::bias_garbage_kept)) continue;
             score += bias;
             if (problem.alibi) score -= double(f.slope[h]) * std::abs(aligned - j);
-            double probability = hidden ? 0 : std::exp(score - lse), change = probability * (towards - (has(OperationFault::delta_forgotten) ? 0 : delta)) * slope;
+            double probability = hidden ? 0 : std::exp(score - lse), of_score = probability * (towards - (has(OperationFault::delta_forgotten) ? 0 : delta)), change = of_score * slope;
+            if (p.bias_gradient && !hidden) bias_sums[bias_place(p, b, h, i, j)] += has(OperationFault::bias_through_softcap) ? change : of_score;
             double scaled = change * double(f.scale);
             for (int c = 0; c < d; ++c) {
                 dq[size_t(c)] += (has(OperationFault::unscaled) ? change : scaled) * load(problem, f.key, f.key_strides, b, kv_head, j, c);

@@ -56,6 +56,8 @@ TEST(OperationSuite, EveryFaultIsNoticedByTheCaseThatIsAboutIt) {
         {backward, OperationFault::slope_ignored, "softcap"},       {backward, OperationFault::sink_signed, "sink"},
         {backward, OperationFault::nan_kept, "hidden_garbage"},     {backward, OperationFault::nan_kept, "rows_that_see_nothing"},
         {backward, OperationFault::dense_out_gradient, "broadcast_strides"}, {backward, OperationFault::dense_out_gradient, "strides"},
+        {backward, OperationFault::bias_of_last_batch, "broadcast_bias"}, {backward, OperationFault::bias_through_softcap, "bias"},
+        {backward, OperationFault::bias_garbage_kept, "bias_hidden_garbage"},
         {decode, OperationFault::lengths_ignored, "lengths"},       {decode, OperationFault::lengths_ignored, "unused_slots"},
         {decode, OperationFault::table_ignored, "pages"},           {decode, OperationFault::table_ignored, "shared_pages"},
         {decode, OperationFault::tail_of_longest, "causal_tail"},   {decode, OperationFault::tail_of_longest, "window"},

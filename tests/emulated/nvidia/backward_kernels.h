@@ -4,7 +4,7 @@
 // Before the kernels.
 #include "backward.h"
 #include "kernels/arch/nvidia_backward_rows.h"
-#include "kernels/attention_backward.h"
+#include "kernels/attention_backward_bias.h"
 #include "kernels/attention_backward_rows.h"
 #include "spec.h"
 
