@@ -46,7 +46,7 @@ std::vector<EmulatedBackward> sm80_backward() {
         kernels<fp16, Spec{.head_dim = 40, .head_dim_v = 72, .block_q = 32, .block_kv = 64, .stages = 1, .workers = 2, .mask = Mask::window, .softcap = true, .alibi = true}>("sm80 d40 dv72 window variants"),
         kernels<bf16, Spec{.head_dim = 40, .head_dim_v = 24, .block_q = 32, .block_kv = 64, .stages = 2, .workers = 2, .mask = Mask::causal, .softcap = true, .bias = true}>("sm80 d40 dv24 causal bias softcap"),
         kernels<fp32, Spec{.head_dim = 13, .head_dim_v = 8, .block_q = 32, .block_kv = 32, .stages = 1, .workers = 2, .bias = true, .sink = true, .aligned = false}>("sm80 float d13 bias sink not aligned"),
-        kernels<fp32, Spec{.head_dim = 13, .head_dim_v = 21, .head_dim_v = 21, .block_q = 32, .block_kv = 32, .stages = 2, .workers = 2, .mask = Mask::causal, .aligned = false}>("sm80 float d13 dv21 not aligned"),
+        kernels<fp32, Spec{.head_dim = 13, .head_dim_v = 21, .block_q = 32, .block_kv = 32, .stages = 2, .workers = 2, .mask = Mask::causal, .aligned = false}>("sm80 float d13 dv21 not aligned"),
     };
 }
 
