@@ -7,11 +7,17 @@
 namespace {
 
 fake_hip::State state;
-constexpr int invalid_value = 1, invalid_device = 101;
+constexpr int invalid_value = 1, invalid_device = 101, capture_unsupported = 900, capture_invalidated = 901;
 
 int called(const char* name) {
     state.calls.push_back(name);
     return state.failing_call == name ? state.error : 0;
+}
+// Of calls that no capture survives.
+int refused() {
+    if (!state.capturing) return 0;
+    state.capture_lost = true;
+    return capture_unsupported;
 }
 int opaque;  // its address stands for every module, function and event
 
@@ -19,13 +25,22 @@ int opaque;  // its address stands for every module, function and event
 
 #define CALLED(name) \
     if (int error = called(name)) return error
+#define CALLED_OUTSIDE_CAPTURES(name) \
+    CALLED(name);                     \
+    if (int error = refused()) return error
 
 extern "C" {
 
 fake_hip::State& fake_hip_state() { return state; }
 
-const char* hipGetErrorName(int error) { return error == 2 ? "hipErrorOutOfMemory" : error == 100 ? "hipErrorNoDevice" : "hipErrorInvalidValue"; }
-const char* hipGetErrorString(int error) { return error == 2 ? "out of memory" : error == 100 ? "no ROCm-capable device is detected" : "invalid argument"; }
+const char* hipGetErrorName(int error) {
+    if (error == capture_unsupported) return "hipErrorStreamCaptureUnsupported";
+    return error == 2 ? "hipErrorOutOfMemory" : error == 100 ? "hipErrorNoDevice" : "hipErrorInvalidValue";
+}
+const char* hipGetErrorString(int error) {
+    if (error == capture_unsupported) return "operation not permitted when stream is capturing";
+    return error == 2 ? "out of memory" : error == 100 ? "no ROCm-capable device is detected" : "invalid argument";
+}
 int hipInit(unsigned flags) {
     CALLED("hipInit");
     return flags == 0 ? 0 : invalid_value;
@@ -100,34 +115,34 @@ int hipDeviceGetAttribute(int* value, int attribute, int device) {
     }
 }
 int hipDeviceSynchronize() {
-    CALLED("hipDeviceSynchronize");
+    CALLED_OUTSIDE_CAPTURES("hipDeviceSynchronize");
     return 0;
 }
 int hipMalloc(void** address, size_t bytes) {
-    CALLED("hipMalloc");
+    CALLED_OUTSIDE_CAPTURES("hipMalloc");
     *address = malloc(bytes);
     ++state.live_allocations;
     return 0;
 }
 int hipFree(void* address) {
-    CALLED("hipFree");
+    CALLED_OUTSIDE_CAPTURES("hipFree");
     free(address);
     --state.live_allocations;
     return 0;
 }
 int hipMemcpy(void* to, const void* from, size_t bytes, int kind) {
-    CALLED("hipMemcpy");
+    CALLED_OUTSIDE_CAPTURES("hipMemcpy");
     if (kind != 1 && kind != 2) return invalid_value;
     memcpy(to, from, bytes);
     return 0;
 }
 int hipMemset(void* to, int value, size_t bytes) {
-    CALLED("hipMemset");
+    CALLED_OUTSIDE_CAPTURES("hipMemset");
     memset(to, value, bytes);
     return 0;
 }
 int hipStreamSynchronize(void*) {
-    CALLED("hipStreamSynchronize");
+    CALLED_OUTSIDE_CAPTURES("hipStreamSynchronize");
     return 0;
 }
 int hipEventCreate(void** event) {
@@ -146,7 +161,7 @@ int hipEventRecord(void* event, void*) {
     return event == &opaque ? 0 : invalid_value;
 }
 int hipEventSynchronize(void* event) {
-    CALLED("hipEventSynchronize");
+    CALLED_OUTSIDE_CAPTURES("hipEventSynchronize");
     return event == &opaque ? 0 : invalid_value;
 }
 int hipEventElapsedTime(float* milliseconds, void*, void*) {
@@ -175,11 +190,42 @@ int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsi
                           unsigned shared_bytes, void* stream, void** arguments, void** extra) {
     CALLED("hipModuleLaunchKernel");
     if (function != &opaque || !arguments || extra) return invalid_value;
-    state.launches.push_back({{grid_x, grid_y, grid_z},
-                              {block_x, block_y, block_z},
-                              shared_bytes,
-                              stream,
-                              std::string(static_cast<const char*>(arguments[0]), state.argument_bytes)});
+    if (state.capturing && !stream) return refused();  // the default stream would wait for the captured one
+    (stream && stream == state.capturing ? state.graph.launches : state.launches)
+        .push_back({{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream, std::string(static_cast<const char*>(arguments[0]), state.argument_bytes)});
+    return 0;
+}
+int hipStreamBeginCapture(void* stream, int mode) {
+    CALLED("hipStreamBeginCapture");
+    if (!stream || mode != 0 || state.capturing) return invalid_value;
+    state.capturing = stream, state.capture_lost = false, state.graph = {};
+    return 0;
+}
+int hipStreamEndCapture(void* stream, void** graph) {
+    CALLED("hipStreamEndCapture");
+    if (stream != state.capturing) return invalid_value;
+    state.capturing = nullptr;
+    *graph = state.capture_lost ? nullptr : new fake_hip::Graph(state.graph);
+    return state.capture_lost ? capture_invalidated : 0;
+}
+int hipGraphInstantiate(void** executable, void* graph, void*, char*, size_t) {
+    CALLED("hipGraphInstantiate");
+    *executable = new fake_hip::Graph(*static_cast<fake_hip::Graph*>(graph));
+    return 0;
+}
+int hipGraphLaunch(void* executable, void* stream) {
+    CALLED("hipGraphLaunch");
+    for (fake_hip::Launch launch : static_cast<fake_hip::Graph*>(executable)->launches) launch.stream = stream, state.launches.push_back(launch);
+    return 0;
+}
+int hipGraphExecDestroy(void* executable) {
+    CALLED("hipGraphExecDestroy");
+    delete static_cast<fake_hip::Graph*>(executable);
+    return 0;
+}
+int hipGraphDestroy(void* graph) {
+    CALLED("hipGraphDestroy");
+    delete static_cast<fake_hip::Graph*>(graph);
     return 0;
 }
 int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads, size_t) {

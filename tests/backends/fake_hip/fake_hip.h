@@ -11,6 +11,10 @@ struct Launch {
     std::string arguments;  // the bytes of the one parameter
 };
 
+struct Graph {
+    std::vector<Launch> launches;
+};
+
 struct State {
     int devices = 2;
     std::string arch = "gfx942:sramecc+:xnack-";
@@ -23,7 +27,11 @@ struct State {
     int current_device = 0;
     int live_allocations = 0, live_events = 0, live_modules = 0;
     std::vector<std::string> calls;  // in order, by name
-    std::vector<Launch> launches;
+    std::vector<Launch> launches;  // that have run, those of graphs too
+    // A stream being captured, in the strictest mode: what may wait for the device, or allocates, is refused, and the graph is lost.
+    void* capturing = nullptr;
+    bool capture_lost = false;
+    Graph graph;  // of the capture
     std::string image;  // the first bytes of the last module
 };
 
