@@ -223,8 +223,10 @@ private:
     }
 
     void add_packed(uint32_t number) {
+        // gfx950 has some in front of the others: of 8 bits and fewer at 45 and 46, of bf16 and bytes from 53 on.
         constexpr uint32_t first_matrix = 64, accumulator_read = 88, accumulator_write = 89;
-        if (number < first_matrix) return;
+        const bool early = family_ == Family::cdna && (within(number, 45, 46) || within(number, 53, first_matrix - 1));
+        if (number < first_matrix && !early) return;
         if (family_ == Family::cdna && (number == accumulator_read || number == accumulator_write)) return;
         ++counts_.matrix;
     }

@@ -66,6 +66,18 @@ TEST(AmdInstructions, AgreeWithObjdumpOnCompiledKernels) {
         }
 }
 
+// As clang 22 encodes them; clang 19 does not know gfx950.
+TEST(AmdInstructions, KnowTheMatrixInstructionsOfGfx950) {
+    const uint32_t words[] = {0xd3b50000, 0x04021104,   // v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]
+                              0xd3d40000, 0x04021104,   // v_mfma_f32_16x16x32_f16, the same registers
+                              0xd3b70000, 0x04022910,   // v_mfma_f32_32x32x16_bf16 v[0:15], v[16:19], v[20:23], v[0:15]
+                              0xd3d50000, 0x04022910};  // v_mfma_f32_32x32x16_f16, the same registers
+    auto counts = count_instructions(std::string_view(reinterpret_cast<const char*>(words), sizeof words), Family::cdna);
+    ASSERT_TRUE(counts.ok()) << counts.status().message();
+    EXPECT_EQ(counts->matrix, 4);
+    EXPECT_EQ(counts->total, 4);
+}
+
 TEST(AmdInstructions, RefuseWhatIsNotCode) {
     std::string nonsense = "\xff\xff\xff\xff";
     auto counts = count_instructions(nonsense, Family::cdna);
