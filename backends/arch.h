@@ -28,8 +28,9 @@ struct Arch {
     int64_t shared_bytes_per_unit = 0;
     int64_t shared_granularity = 1;
     int64_t shared_reserved_per_block = 0;  // the system's own, on top of what a kernel asks for
+    int dies = 1;                        // that get a launch's blocks in turn, each with an L2 of its own
     int64_t l1_bytes = 0;
-    int64_t l2_bytes = 0;
+    int64_t l2_bytes = 0;                // of a die
     int64_t last_level_cache_bytes = 0;  // what a cold-cache measurement must flush
     double memory_gbps = 0;              // 1e9 bytes a second
     double matrix_tflops_16bit = 0;      // dense bf16/fp16 products, float accumulation

@@ -58,13 +58,14 @@ const char* mask_of(const Problem& problem) {
     return problem.window_left != -1 || problem.window_right != -1 ? "window" : "none";
 }
 
-std::string config_text(const KernelSpec& spec) {
+std::string config_text(const KernelSpec& spec, const Arch& arch) {
     std::string text = "struct Config {\n    using Element = " + std::string(name(spec.problem.dtype)) + ";\n";
     auto integer = [&](const char* field, int64_t value) { text += "    static constexpr int " + std::string(field) + " = " + std::to_string(value) + ";\n"; };
     auto boolean = [&](const char* field, bool value) {
         text += "    static constexpr bool " + std::string(field) + " = " + (value ? "true" : "false") + ";\n";
     };
     for (const ConfigField& field : config_fields()) integer(field.name, spec.config.*field.member);
+    integer("dies", arch.dies);
     integer("head_dim", spec.problem.head_dim), integer("head_dim_v", spec.problem.head_dim_v);
     text += "    static constexpr Mask mask = Mask::" + std::string(mask_of(spec.problem)) + ";\n";
     boolean("softcap", spec.problem.softcap), boolean("bias", spec.problem.bias), boolean("alibi", spec.problem.alibi), boolean("sink", spec.problem.sink);
@@ -132,7 +133,7 @@ Result<KernelSource> generate(const KernelSpec& spec, const Arch& arch) {
     if (!family.base_header.empty()) TILEWRIGHT_RETURN_IF_ERROR(append_header(family.base_header, included, source.text));
     TILEWRIGHT_RETURN_IF_ERROR(append_header(family.header, included, source.text));
     TILEWRIGHT_RETURN_IF_ERROR(append_header(header_of(spec.kind), included, source.text));
-    source.text += "#line 1 \"" + std::string(name(spec.kind)) + "\"\nnamespace tilewright::kernel {\n" + config_text(spec) + "using Arch = " + family.type +
+    source.text += "#line 1 \"" + std::string(name(spec.kind)) + "\"\nnamespace tilewright::kernel {\n" + config_text(spec, arch) + "using Arch = " + family.type +
                    ";\n" + family.entry + "}  // namespace tilewright::kernel\n";
     source.entry = name(spec.kind);
     source.threads = family.threads;

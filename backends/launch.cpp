@@ -5,8 +5,18 @@
 #include <cmath>
 
 #include "kernels/backward_bias.h"
+#include "kernels/tile/tile.h"
 
 namespace tilewright {
+namespace {
+
+// Heads that walk together: all, or those of a die where the dies have heads of their own.
+int64_t walking(int64_t heads, int dies, int64_t sharers) {
+    int64_t own = kernel::heads_of_die(static_cast<int>(heads), dies, static_cast<int>(sharers));
+    return dies > 1 && own > 0 ? own : heads;
+}
+
+}  // namespace
 
 float default_scale(const Problem& problem) { return static_cast<float>(1 / std::sqrt(static_cast<double>(problem.head_dim))); }
 
@@ -24,11 +34,12 @@ kernel::ForwardParameters sized_parameters(const Problem& problem, float scale, 
     return p;
 }
 
-void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& p) {
+void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& p, int dies) {
     int group = p.heads_q / p.heads_kv, packed = spec.config.packs_heads ? group : 1;
     int64_t rows = int64_t{p.seq_q} * packed, heads = int64_t{p.batch} * (p.heads_q / packed);
     p.tiles = static_cast<int>(heads * ((rows + spec.config.block_q - 1) / spec.config.block_q));
     int64_t kv_bytes = int64_t{p.seq_kv} * (spec.problem.head_dim + spec.problem.head_dim_v) * static_cast<int64_t>(size_of(spec.problem.dtype));
+    heads = walking(heads, dies, group / packed);
     int64_t section = heads;
     if (spec.config.section_kb > 0 && kv_bytes > 0) section = std::max<int64_t>(1, int64_t{spec.config.section_kb} * 1024 / kv_bytes) * (group / packed);
     // As many sections, all alike: a short last one would leave its heavy tiles to the end.
@@ -39,15 +50,15 @@ void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& p) {
     p.section_heads = static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
 }
 
-void fill_work_order(const KernelSpec& spec, kernel::PackedParameters& packed) {
+void fill_work_order(const KernelSpec& spec, kernel::PackedParameters& packed, int dies) {
     kernel::ForwardParameters& p = packed.forward;
-    fill_work_order(spec, p);
+    fill_work_order(spec, p, dies);
     int group = spec.config.packs_heads ? p.heads_q / p.heads_kv : 1;
     int64_t slots = int64_t{p.seq_q} * group / spec.config.block_q + packed.sequences;
     p.tiles = packed.sequences == 0 || p.seq_q == 0 ? 0 : static_cast<int>(slots * (p.heads_q / group));
 }
 
-void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backward) {
+void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backward, int dies) {
     kernel::ForwardParameters& p = backward.forward;
     int64_t rows = backward.padded_queries, columns = 0, block = kernel::backward_query_block, heads = int64_t{p.batch} * p.heads_q;
     if (is_over_keys(spec.kind)) rows = p.seq_kv, block = spec.config.block_kv, heads = int64_t{p.batch} * p.heads_kv, columns = int64_t{p.seq_q} * p.heads_q / p.heads_kv;
@@ -61,6 +72,7 @@ void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backwar
     int64_t blocks = (rows + block - 1) / block;
     if (spec.packed && (is_over_keys(spec.kind) || spec.kind == KernelKind::attention_backward_queries)) blocks = backward.sequences == 0 ? 0 : rows / block + backward.sequences;  // slots (kernels/tile/tile.h)
     p.tiles = static_cast<int>(heads * blocks);
+    heads = walking(heads, dies, is_over_keys(spec.kind) ? 1 : p.heads_q / p.heads_kv);
     int64_t section = heads, bytes = columns * (spec.problem.head_dim + spec.problem.head_dim_v) * static_cast<int64_t>(size_of(spec.problem.dtype));
     if (spec.config.dq) bytes += columns * kernel::backward_sum_columns(static_cast<int>(spec.problem.head_dim)) * static_cast<int64_t>(sizeof(float));
     if (spec.config.section_kb > 0 && bytes > 0) section = int64_t{spec.config.section_kb} * 1024 / bytes;

@@ -12,11 +12,11 @@ kernel::ForwardParameters sized_parameters(const Problem& problem, float scale, 
 // 1 / sqrt(head_dim): the true one, not a padded one.
 float default_scale(const Problem& problem);
 
-// tiles and section_heads, from the sizes in `parameters` and the config. tiles_dealt stays the device's to set.
-void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& parameters);
+// tiles and section_heads, from the sizes in `parameters`, the config and the device's dies. tiles_dealt stays the device's to set.
+void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& parameters, int dies = 1);
 // The same for packed sequences: tiles are slots (kernels/tile/tile.h), some of which hold nothing.
-void fill_work_order(const KernelSpec& spec, kernel::PackedParameters& parameters);
+void fill_work_order(const KernelSpec& spec, kernel::PackedParameters& parameters, int dies = 1);
 // The same for one of the backward's kernels: tiles of keys, of queries, of padded queries, or heads.
-void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& parameters);
+void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& parameters, int dies = 1);
 
 }  // namespace tilewright

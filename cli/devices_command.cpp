@@ -26,7 +26,7 @@ Json to_json(const DeviceInfo& device) {
     const Arch& arch = device.arch;
     return {{"id", device.id}, {"name", device.name}, {"arch", arch.name}, {"driver", device.driver}, {"units", arch.units},
             {"shared_bytes_per_block", arch.shared_bytes_per_block}, {"shared_bytes_per_unit", arch.shared_bytes_per_unit},
-            {"registers_per_unit", arch.registers_per_unit}, {"l2_bytes", arch.l2_bytes}, {"last_level_cache_bytes", arch.last_level_cache_bytes},
+            {"registers_per_unit", arch.registers_per_unit}, {"dies", arch.dies}, {"l2_bytes", arch.l2_bytes}, {"last_level_cache_bytes", arch.last_level_cache_bytes},
             {"clock_ghz", arch.clock_ghz}, {"memory_gbps", arch.memory_gbps}};
 }
 

@@ -17,7 +17,7 @@ constexpr ConfigField fields[] = {
     {"overlapped", &Config::overlapped, "1: the next tile's scores are computed beside this tile's output"},
     {"turns", &Config::turns, "1: workers issue their matrix products in turn"},
     {"packs_heads", &Config::packs_heads, "1: the query heads of a KV head share a tile"},
-    {"section_kb", &Config::section_kb, "heads walk together while their K and V fit in so many KiB; 0: all"},
+    {"section_kb", &Config::section_kb, "heads (of a die) walk together while their K and V fit in so many KiB; 0: all"},
     {"dot16", &Config::dot16, "CPU: 1: 16-bit dot products where the processor has them"},
     {"persistent", &Config::persistent, "1: as many blocks as fit the device, tiles dealt at run time"},
     {"dq", &Config::dq, "backward: 0: dQ in a pass of its own; 1: added to in memory beside dK and dV; 2: the same in a fixed order"},

@@ -77,6 +77,13 @@ Status check_taken(const Config& config, const OperationPlan& plan) {
     return {};
 }
 
+// Whether a wave alone has no room for a long row and its share of keys and values: up to four share them, rows or not.
+bool is_tight(const Problem& p, const Arch& arch) {
+    if (arch.family == Family::rdna3 || arch.family == Family::rdna4) return std::max(p.head_dim, p.head_dim_v) > 64;
+    const bool masked = p.window_left != -1 || p.window_right != -1;
+    return arch.family == Family::cdna && masked && p.head_dim_v > 128;
+}
+
 Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources, const Arch& arch) {
     int needed = resources.registers, budget = resources.register_budget;
     // AMD's estimate is so rough that within a quarter the compiler has the last word.
@@ -84,9 +91,8 @@ Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources
     const bool is_rdna = arch.family == Family::rdna3 || arch.family == Family::rdna4;
     if (is_rdna && spec.problem.head_dim_v > 128 && spec.config.packs_heads && spec.problem.window_right != -1)
         return unsupported("packs_heads is 1; under a mask RDNA has no register left for it beside " + std::to_string(spec.problem.head_dim_v) + " columns of output");
-    // But a few waves that hold a whole KV tile on its way to LDS always spill, on RDNA earlier.
-    const bool tight = is_rdna && std::max(spec.problem.head_dim, spec.problem.head_dim_v) > 64;
-    const int64_t most_in_flight = tight ? 48 : 96;
+    // But a few waves that hold a whole KV tile on its way to LDS always spill, on RDNA earlier, and on CDNA beside 256 columns and a mask.
+    const int64_t most_in_flight = is_tight(spec.problem, arch) ? 48 : 96;
     if (int64_t held = spec.config.block_kv * (spec.problem.head_dim + spec.problem.head_dim_v) / 2 / resources.threads;
         arch.backend == "amd" && held > most_in_flight)
         return unsupported("keys and values on their way take " + std::to_string(held) + " registers per lane; more than " + std::to_string(most_in_flight) +
@@ -119,14 +125,14 @@ struct Ranked {
     double time_us;
 };
 
-// How much of K and V, or of Q and dO, the heads that work at the same time may take of a cache.
+// How much of K and V, or of Q and dO, the heads that work at the same time, on one die, may take of a cache.
 // On sm_90a a quarter of the cache was measured best for many: shared enough, and heavy tiles still come first. Powers of two there: most
 // problems have heads of such sizes and in such numbers, and whole sections.
 Values sections_of(const Problem& problem, const Arch& arch) {
     Values sections = {0};
     bool is_sm90 = arch.family == Family::sm90;
     if (problem.batch * problem.heads_q > 1)
-        for (int64_t kb : {arch.l2_bytes / 1024 / 2, is_sm90 ? arch.last_level_cache_bytes / 1024 / 4 : 0, arch.last_level_cache_bytes / 1024 / 2}) {
+        for (int64_t kb : {arch.l2_bytes / 1024 / 2, is_sm90 ? arch.last_level_cache_bytes / 1024 / 4 : 0, arch.last_level_cache_bytes / arch.dies / 1024 / 2}) {
             if (is_sm90) kb = int64_t(std::bit_ceil(uint64_t(kb)));
             if (kb > sections.back()) sections.push_back(int(kb));
         }
@@ -138,9 +144,7 @@ std::vector<SpaceField> forward_fields(const Problem& problem, const Arch& arch)
     FamilyValues values = values_of(kernel_family(dense_spec(problem, {}), arch));
     int64_t group = problem.heads_q / problem.heads_kv;
     bool dot16 = arch.family == Family::cpu && problem.dtype == DType::bf16 && cpu_features().bf16_dot;
-    // On RDNA a wave alone has no room for a long row and its share of keys and values: up to four share them, rows or not.
-    const bool rdna = arch.family == Family::rdna3 || arch.family == Family::rdna4;
-    const int64_t least_rows = rdna && std::max(problem.head_dim, problem.head_dim_v) > 64 ? 64 : 0;
+    const int64_t least_rows = is_tight(problem, arch) ? 64 : 0;
     return {
         {"block_q", &Config::block_q, covering(values.block_q, std::max(problem.seq_q * group, least_rows))},
         {"block_kv", &Config::block_kv, covering(values.block_kv, problem.seq_kv)},

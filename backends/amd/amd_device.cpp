@@ -2,6 +2,7 @@
 #include "backends/amd/amd_device.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "backends/amd/code_object.h"
 #include "backends/decode_plan.h"
@@ -181,7 +182,7 @@ Result<std::unique_ptr<Kernel>> AmdDevice::load(const CodeObject& object, const 
 Status AmdDevice::launch(Kernel& kernel, const kernel::ForwardParameters& given, void* stream) {
     const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
     kernel::ForwardParameters parameters = given;
-    fill_work_order(amd_kernel.spec, parameters);
+    fill_work_order(amd_kernel.spec, parameters, info_.arch.dies);
     parameters.tiles_dealt = nullptr;  // one block a tile: none is dealt
     return launch_blocks(amd_kernel, parameters.tiles, &parameters, stream);
 }
@@ -190,7 +191,7 @@ template <class Parameters>
 Status AmdDevice::launch_tiles(Kernel& kernel, const Parameters& given, void* stream) {
     const auto& amd_kernel = static_cast<const AmdKernel&>(kernel);
     Parameters parameters = given;
-    fill_work_order(amd_kernel.spec, parameters);
+    fill_work_order(amd_kernel.spec, parameters, info_.arch.dies);
     parameters.forward.tiles_dealt = nullptr;
     return launch_blocks(amd_kernel, parameters.forward.tiles, &parameters, stream);
 }
@@ -260,6 +261,7 @@ Result<DeviceInfo> describe_device(const Hip& hip, int index) {
     int units = value(attribute::units);
     double more_units = static_cast<double>(units) / arch.units;
     arch.units = units;
+    arch.dies = std::max(1, static_cast<int>(std::lround(arch.dies * more_units)));  // a partition of an MI300 has some of them
     arch.matrix_tflops_16bit *= more_units, arch.matrix_tflops_32bit *= more_units;
     arch.max_threads_per_block = value(attribute::max_threads_per_block);
     arch.shared_bytes_per_block = value(attribute::shared_bytes_per_block);

@@ -18,7 +18,7 @@ struct Config {
     int overlapped = 0;  // 1: the next tile's scores are computed beside this tile's output
     int turns = 0;       // 1: workers issue their matrix products in turn
     int packs_heads = 0; // 1: the query heads of a KV head share a tile
-    int section_kb = 0;  // work order: heads walk together while their K and V fit in so much cache; 0: all heads
+    int section_kb = 0;  // work order: heads walk together while their K and V fit in so much cache; 0: all heads (of a die, where a device has several)
     int dot16 = 0;       // CPU: 1: the processor's 16-bit dot products, which are faster than float on some and slower on others
     int persistent = 0;  // 1: as many blocks as fit the device, tiles dealt at run time; 0: one block a tile
     int units = 0;       // decode: pieces of work for each multiprocessor (thread) that keys are cut into; 0: as the device likes

@@ -80,6 +80,21 @@ struct WorkOrder {
     }
 };
 
+// Of all heads, how many each of `dies` has to itself: whole KV heads, of which `sharers` heads use one. The same number for each die.
+constexpr int heads_of_die(int all_heads, int dies, int sharers) { return all_heads / (dies * sharers) * sharers; }
+
+// The order of a device whose dies have a cache each and get blocks in turn: the blocks that share keys meet on one die. Its heads are walked
+// there as by WorkOrder; heads that the dies cannot share out evenly come last and are everybody's.
+template <int dies>
+TILEWRIGHT_DEVICE WorkOrder work_order(int index, int blocks, int all_heads, int section_heads, int sharers) {
+    if constexpr (dies == 1) return WorkOrder(index, blocks, all_heads, section_heads);
+    int own = heads_of_die(all_heads, dies, sharers), owned = own * dies;
+    bool on_die = index < owned * blocks;
+    WorkOrder order(on_die ? index / dies : index - owned * blocks, blocks, on_die ? own : all_heads - owned, section_heads);
+    order.head += on_die ? index % dies * own : owned;
+    return order;
+}
+
 // What of a tile takes divisions to know, or bisection, so that one thread may find it for others.
 template <bool packed> struct TilePlace {
     int batch, head, kv_head, first_row;  // first_row < 0: no tile
@@ -99,7 +114,7 @@ template <class Config>
 TILEWRIGHT_DEVICE TilePlace<false> place_at(const ForwardParameters& p, int index) {
     int group = Config::packs_heads ? p.heads_q / p.heads_kv : 1, heads = p.heads_q / group;
     int blocks = (p.seq_q * group + Config::block_q - 1) / Config::block_q;
-    WorkOrder order(index, blocks, p.batch * heads, p.section_heads);
+    WorkOrder order = work_order<Config::dies>(index, blocks, p.batch * heads, p.section_heads, heads / p.heads_kv);
     TilePlace<false> place;
     place.batch = order.head / heads;
     place.head = order.head % heads * group;
@@ -150,7 +165,7 @@ TILEWRIGHT_DEVICE TilePlace<true> place_at(const PackedParameters& packed, int i
     SequenceSlots queries{packed.query_starts, packed.wide, packed.sequences, p.seq_q, group, Config::block_q};
     SequenceSlots keys{packed.key_starts, packed.wide, packed.sequences, p.seq_kv, 1, 1};
     int heads = p.heads_q / group, slots = queries.count();
-    WorkOrder order(index, slots, heads, p.section_heads);
+    WorkOrder order = work_order<Config::dies>(index, slots, heads, p.section_heads, heads / p.heads_kv);
     int slot = Config::mask == Mask::none ? order.block : slots - 1 - order.block, sequence = queries.sequence_of(slot);
     int of_sequence = slot - queries.first_slot(sequence);
     TilePlace<true> place{};

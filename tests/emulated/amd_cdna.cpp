@@ -12,7 +12,7 @@ using kernel::Mask;
 
 std::vector<PackedKernel> cdna_packed_kernels() {
     return {
-        packed_kernel<Cdna, Spec{.head_dim = 32, .head_dim_v = 32, .block_q = 64, .block_kv = 32, .workers = 2, .packed = true}>("forward:hq2,hkv1,d32,bf16"),
+        packed_kernel<Cdna, Spec{.head_dim = 32, .head_dim_v = 32, .block_q = 64, .block_kv = 32, .workers = 2, .dies = 2, .packed = true}>("forward:hq2,hkv1,d32,bf16"),
         packed_kernel<Cdna, Spec{.head_dim = 40, .head_dim_v = 24, .block_q = 32, .block_kv = 32, .workers = 2, .overlapped = true, .packs_heads = true,
                                  .mask = Mask::causal, .packed = true}>("forward:hq4,hkv2,d40,dv24,bf16,causal"),
     };
@@ -37,12 +37,12 @@ std::vector<EmulatedKernel> cdna_kernels() {
         amd_kernel<Cdna, bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 128, .block_kv = 64, .mask = Mask::causal}>("mfma32 d128 causal"),
         amd_kernel<Cdna, fp16, Spec{.block_q = 32, .workers = 2, .overlapped = true}, true>("gfx90a mfma16 d64 overlapped"),
         amd_kernel<Cdna, fp16, Spec{.block_q = 64, .block_kv = 32, .stages = 2, .workers = 2, .mask = Mask::causal}>("mfma32 d64 two buffers"),
-        amd_kernel<Cdna, bf16, Spec{.head_dim = 40, .head_dim_v = 72, .block_q = 96, .stages = 2, .workers = 2, .slack = 0, .overlapped = true, .turns = true,
+        amd_kernel<Cdna, bf16, Spec{.head_dim = 40, .head_dim_v = 72, .block_q = 96, .stages = 2, .workers = 2, .slack = 0, .dies = 3, .overlapped = true, .turns = true,
                                     .packs_heads = true, .mask = Mask::window, .sink = true}>("mfma16 three strips d40 dv72 window"),
         amd_kernel<Cdna, fp16, Spec{.head_dim = 13, .head_dim_v = 21, .block_q = 32, .block_kv = 32, .workers = 1, .mask = Mask::causal, .softcap = true,
                                     .bias = true, .alibi = true, .sink = true, .aligned = false}>("mfma32 d13 dv21 all variants"),
         amd_kernel<Cdna, bf16, Spec{.head_dim = 256, .head_dim_v = 256, .block_q = 16, .block_kv = 32, .workers = 1, .rescaled = true}>("mfma16 d256 rescaled"),
-        amd_kernel<Cdna4, bf16, Spec{.block_q = 64, .block_kv = 32, .workers = 2, .mask = Mask::causal}>("gfx950 mfma32 d64 causal"),
+        amd_kernel<Cdna4, bf16, Spec{.block_q = 64, .block_kv = 32, .workers = 2, .dies = 3, .mask = Mask::causal}>("gfx950 mfma32 d64 causal"),
         amd_kernel<Cdna4, fp16, Spec{.head_dim = 80, .head_dim_v = 48, .block_q = 32, .workers = 2, .overlapped = true}>("gfx950 mfma16 d80 dv48 overlapped"),
     };
 }

@@ -7,7 +7,7 @@
 namespace tilewright::emulated {
 
 struct Spec {
-    int head_dim = 64, head_dim_v = 64, block_q = 64, block_kv = 64, stages = 1, workers = 4, blocks = 1, slack = 8, early_kb = 0, dq = 0;
+    int head_dim = 64, head_dim_v = 64, block_q = 64, block_kv = 64, stages = 1, workers = 4, blocks = 1, slack = 8, dies = 1, early_kb = 0, dq = 0;
     bool overlapped = false, turns = false, packs_heads = false, persistent = false;
     kernel::Mask mask = kernel::Mask::none;
     bool softcap = false, bias = false, alibi = false, sink = false, rescaled = false, aligned = true, packed = false, paged = false;
@@ -17,7 +17,7 @@ template <class Element_, Spec s>
 struct ConfigOf {
     using Element = Element_;
     static constexpr int head_dim = s.head_dim, head_dim_v = s.head_dim_v, block_q = s.block_q, block_kv = s.block_kv, stages = s.stages;
-    static constexpr int workers = s.workers, blocks = s.blocks, slack = s.slack, early_kb = s.early_kb;
+    static constexpr int workers = s.workers, blocks = s.blocks, slack = s.slack, dies = s.dies, early_kb = s.early_kb;
     static constexpr bool overlapped = s.overlapped, turns = s.turns, packs_heads = s.packs_heads, persistent = s.persistent;
     static constexpr kernel::Mask mask = s.mask;
     static constexpr bool softcap = s.softcap, bias = s.bias, alibi = s.alibi, sink = s.sink, rescaled = s.rescaled, aligned = s.aligned, packed = s.packed, paged = s.paged;
