@@ -19,10 +19,12 @@ const BundleBuffer* find_buffer(const Bundle& bundle, const std::string& name) {
     return found == bundle.buffers.end() ? nullptr : &*found;
 }
 
-Status validate_fields(const Bundle& bundle) {
-    auto block = static_cast<int64_t>(bundle.arguments.size());
+Status validate_launch(const Bundle& bundle, const BundleLaunch& launch) {
+    for (size_t i = 0; i < 3; ++i)
+        if (launch.grid[i] < 1 || launch.block[i] < 1) return invalid_argument("grid and block must be at least 1 in every dimension");
+    auto block = static_cast<int64_t>(launch.arguments.size());
     int64_t end = 0;
-    for (const BundleField& field : bundle.fields) {
+    for (const BundleField& field : launch.fields) {
         if (field.offset < end) return invalid_argument("field '" + field.name + "' at " + std::to_string(field.offset) + " overlaps the one before it");
         if (field.size < 1 || field.offset > block - field.size)
             return invalid_argument("field '" + field.name + "' of " + std::to_string(field.size) + " bytes at " + std::to_string(field.offset) +
@@ -77,9 +79,8 @@ std::string bytes_of(const std::vector<T>& values) {
 Status validate(const Bundle& bundle) {
     for (const BundleBuffer& buffer : bundle.buffers)
         if (!bundle_format::is_file_name(buffer.name)) return invalid_argument("'" + buffer.name + "' cannot be a buffer's name: it names a file");
-    for (size_t i = 0; i < 3; ++i)
-        if (bundle.grid[i] < 1 || bundle.block[i] < 1) return invalid_argument("grid and block must be at least 1 in every dimension");
-    TILEWRIGHT_RETURN_IF_ERROR(validate_fields(bundle));
+    if (bundle.launches.empty()) return invalid_argument("a bundle has at least one launch");
+    for (const BundleLaunch& launch : bundle.launches) TILEWRIGHT_RETURN_IF_ERROR(validate_launch(bundle, launch));
     for (const BundleExpected& expected : bundle.expected) {
         if (!bundle_format::is_file_name(expected.name)) return invalid_argument("'" + expected.name + "' cannot be a result's name: it names a file");
         TILEWRIGHT_RETURN_IF_ERROR(validate_expected(bundle, expected));
@@ -93,22 +94,27 @@ Status write_bundle(const std::string& directory, const Bundle& bundle) {
     std::filesystem::create_directories(directory, failed);
     if (failed) return {StatusCode::io, "cannot make the directory '" + directory + "': " + failed.message()};
 
-    Json json = {{"format", bundle_format::name}, {"version", bundle_format::version}, {"backend", bundle.backend}, {"arch", bundle.arch},
-                 {"problem", bundle.problem},     {"toolchain", bundle.toolchain},     {"kernel", bundle.kernel},   {"grid", bundle.grid},
-                 {"block", bundle.block}};
-    Json config = Json::parse(bundle.config, nullptr, false);
-    json["config"] = config.is_discarded() ? Json(bundle.config) : config;
-    json["dynamic_shared_bytes"] = bundle.dynamic_shared_bytes;
-    json["static_shared_bytes"] = bundle.static_shared_bytes;
+    const bool several = bundle.launches.size() > 1;
+    Json json = {{"format", bundle_format::name}, {"version", several ? bundle_format::version_of_several : bundle_format::version_of_one},
+                 {"backend", bundle.backend},     {"arch", bundle.arch},
+                 {"problem", bundle.problem},     {"toolchain", bundle.toolchain}};
     Status written;
     auto add = [&](const std::string& name, const std::string& contents) {
         if (written.ok()) written = write_file(directory + "/" + name, contents);
         return Json{{"file", name}, {"bytes", contents.size()}};
     };
-    json["code"] = add("code.bin", bundle.code);
-    json["arguments"] = add("arguments.bin", bundle.arguments);
-    json["arguments"]["alignment"] = bundle.argument_alignment;
-    for (const BundleField& field : bundle.fields) json["arguments"]["fields"].push_back(field_json(field));
+    for (const BundleLaunch& launch : bundle.launches) {
+        const std::string number = several ? "_" + std::to_string(&launch - bundle.launches.data()) : "";
+        Json entry = {{"kernel", launch.kernel}, {"grid", launch.grid}, {"block", launch.block}}, config = Json::parse(launch.config, nullptr, false);
+        entry["config"] = config.is_discarded() ? Json(launch.config) : config;
+        entry["dynamic_shared_bytes"] = launch.dynamic_shared_bytes, entry["static_shared_bytes"] = launch.static_shared_bytes;
+        entry["code"] = add("code" + number + ".bin", launch.code);
+        entry["arguments"] = add("arguments" + number + ".bin", launch.arguments);
+        entry["arguments"]["alignment"] = launch.argument_alignment;
+        for (const BundleField& field : launch.fields) entry["arguments"]["fields"].push_back(field_json(field));
+        if (several) json["launches"].push_back(std::move(entry));
+        else json.update(entry);
+    }
     json["buffers"] = Json::array(), json["expected"] = Json::array();
     for (const BundleBuffer& buffer : bundle.buffers) {
         Json entry = add(buffer.name + ".bin", buffer.contents);

@@ -1,4 +1,4 @@
-// A launch as files: code object, arguments, input buffers and expected results, for any emulator, debugger or driver to replay
+// The launches of an operation as files: code objects, arguments, buffers and expected results, for any emulator, debugger or driver to replay
 // without Tilewright. docs/bundle.md describes the files.
 #pragma once
 #include <array>
@@ -23,8 +23,8 @@ struct BundleField {
 
 struct BundleBuffer {
     std::string name;
-    std::string contents;  // before the launch; outputs hold NaN, guards included
-    bool written = false;  // by the kernel
+    std::string contents;  // before the first launch; outputs hold NaN, guards included
+    bool written = false;  // by a kernel
 };
 
 // What rows of a result must be. Element (batch, head, row, column) lies at `offset` bytes plus the strides' sum in elements,
@@ -41,9 +41,8 @@ struct BundleExpected {
     double tolerance = 0;                      // absolute, of finite values; NaN and infinities must be the same
 };
 
-struct Bundle {
-    std::string backend, arch;
-    std::string problem, config, toolchain;  // text, for people
+struct BundleLaunch {
+    std::string config;                      // text, for people
     std::string kernel;                      // symbol
     std::string code;                        // the object file
     std::array<int64_t, 3> grid{}, block{};  // blocks; threads of a block
@@ -52,11 +51,17 @@ struct Bundle {
     std::string arguments;             // the argument block, with zeros for pointers and tensor maps
     int64_t argument_alignment = 8;
     std::vector<BundleField> fields;  // every member, in order of offsets
-    std::vector<BundleBuffer> buffers;
-    std::vector<BundleExpected> expected;
 };
 
-// invalid_argument, naming the part: a field outside the block or over another one, a buffer that is not there or too small for what
+struct Bundle {
+    std::string backend, arch;
+    std::string problem, toolchain;      // text, for people
+    std::vector<BundleLaunch> launches;  // at least one; each begins when the one before has ended, and nothing happens in between
+    std::vector<BundleBuffer> buffers;   // of all launches
+    std::vector<BundleExpected> expected;  // after the last
+};
+
+// invalid_argument, naming the part: no launch, a field outside the block or over another one, a buffer that is not there or too small for what
 // points into it, values that are not rows times columns. Pure.
 Status validate(const Bundle& bundle);
 
@@ -64,7 +69,7 @@ Status validate(const Bundle& bundle);
 // invalid_argument as validate(); io: a file could not be written.
 Status write_bundle(const std::string& directory, const Bundle& bundle);
 
-// The same bundle again. io: a file is missing or unreadable; invalid_argument: launch.json is malformed or of another
+// The same bundle again. io: a file is missing or unreadable; invalid_argument: launch.json is malformed or of an unknown
 // version, a file's size is not what it says, or validate() refuses.
 Result<Bundle> read_bundle(const std::string& directory);
 

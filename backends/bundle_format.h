@@ -6,7 +6,8 @@
 namespace tilewright::bundle_format {
 
 constexpr const char* name = "tilewright-launch";
-constexpr int version = 1;  // frozen: a change of meaning is a new number
+// Frozen: a change of meaning is a new number. One launch is described beside the rest; several are a list.
+constexpr int version_of_one = 1, version_of_several = 2;
 
 inline int64_t element_bytes(const std::string& element) { return element == "fp32" ? 4 : element == "fp16" || element == "bf16" ? 2 : 0; }
 

@@ -51,21 +51,34 @@ Result<BundleExpected> read_expected(const std::string& directory, const Json& j
     return expected;
 }
 
+Result<BundleLaunch> read_launch(const std::string& directory, const Json& json) {
+    BundleLaunch launch;
+    launch.kernel = json.at("kernel");
+    launch.config = json.at("config").is_string() ? json.at("config").get<std::string>() : json.at("config").dump();
+    launch.grid = json.at("grid").get<std::array<int64_t, 3>>(), launch.block = json.at("block").get<std::array<int64_t, 3>>();
+    launch.dynamic_shared_bytes = json.at("dynamic_shared_bytes"), launch.static_shared_bytes = json.at("static_shared_bytes");
+    TILEWRIGHT_ASSIGN_OR_RETURN(launch.code, read_part(directory, json.at("code")));
+    const Json& arguments = json.at("arguments");
+    TILEWRIGHT_ASSIGN_OR_RETURN(launch.arguments, read_part(directory, arguments));
+    launch.argument_alignment = arguments.at("alignment");
+    for (const Json& field : arguments.at("fields")) launch.fields.push_back(read_field(field));
+    return launch;
+}
+
 Result<Bundle> read(const std::string& directory, const Json& json) {
     if (json.at("format") != bundle_format::name) return invalid_argument("launch.json is of another format");
-    if (int version = json.at("version"); version != bundle_format::version)
-        return invalid_argument("launch.json is of version " + std::to_string(version) + "; this reads version " + std::to_string(bundle_format::version));
+    const int version = json.at("version");
+    if (version != bundle_format::version_of_one && version != bundle_format::version_of_several)
+        return invalid_argument("launch.json is of version " + std::to_string(version) + "; this reads versions " + std::to_string(bundle_format::version_of_one) + " and " +
+                                std::to_string(bundle_format::version_of_several));
     Bundle bundle;
-    bundle.backend = json.at("backend"), bundle.arch = json.at("arch"), bundle.kernel = json.at("kernel");
+    bundle.backend = json.at("backend"), bundle.arch = json.at("arch");
     bundle.problem = json.at("problem"), bundle.toolchain = json.at("toolchain");
-    bundle.config = json.at("config").is_string() ? json.at("config").get<std::string>() : json.at("config").dump();
-    bundle.grid = json.at("grid").get<std::array<int64_t, 3>>(), bundle.block = json.at("block").get<std::array<int64_t, 3>>();
-    bundle.dynamic_shared_bytes = json.at("dynamic_shared_bytes"), bundle.static_shared_bytes = json.at("static_shared_bytes");
-    TILEWRIGHT_ASSIGN_OR_RETURN(bundle.code, read_part(directory, json.at("code")));
-    const Json& arguments = json.at("arguments");
-    TILEWRIGHT_ASSIGN_OR_RETURN(bundle.arguments, read_part(directory, arguments));
-    bundle.argument_alignment = arguments.at("alignment");
-    for (const Json& field : arguments.at("fields")) bundle.fields.push_back(read_field(field));
+    const Json launches = version == bundle_format::version_of_one ? Json::array({json}) : json.at("launches");
+    for (const Json& entry : launches) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(BundleLaunch launch, read_launch(directory, entry));
+        bundle.launches.push_back(std::move(launch));
+    }
     for (const Json& entry : json.at("buffers")) {
         TILEWRIGHT_ASSIGN_OR_RETURN(std::string contents, read_part(directory, entry));
         bundle.buffers.push_back({entry.at("name"), std::move(contents), entry.at("written")});

@@ -89,7 +89,7 @@ int compile_command(const Arguments& arguments) {
               "print registers, shared memory, spills, occupancy and instruction counts, which is also what happens when nothing else is asked for");
     line.option("output", &object_file, "FILE", "write the object file; where the operation has several kernels, one each, with the kernel's name behind a dot");
     line.option("text", &text_file, "FILE", "write the text that the compiler got");
-    line.option("emit-bundle", &bundle_directory, "DIR", "write object, arguments, inputs and expected outputs of one launch (docs/bundle.md)");
+    line.option("emit-bundle", &bundle_directory, "DIR", "write objects, arguments, inputs and expected outputs of the operation's launches (docs/bundle.md)");
     line.option("rows", &rows, "N", "with --emit-bundle: rows whose results the float64 reference gives; 0: all");
     line.example("tilewright compile --arch gfx942 --problem forward:b4,hq16,hkv16,sq4096,skv4096,d128,bf16 --resources --json");
     line.example("tilewright compile --arch gfx1100 --problem forward:b1,hq2,hkv1,sq128,skv128,d64,fp16,causal --emit-bundle launch");
@@ -122,7 +122,9 @@ int compile_command(const Arguments& arguments) {
         options.max_rows = rows;
         Result<PreparedCheck> prepared = prepare_check(*problem, options);
         if (!prepared.ok()) return fail("compile", prepared.status());
-        Result<Bundle> bundle = make_bundle(*compiled->backend, *arch, *prepared, compiled->spec, compiled->source, compiled->object);
+        std::vector<BuiltKernel> kernels;
+        for (const Compiled& one : all) kernels.push_back({one.source, one.object});
+        Result<Bundle> bundle = make_bundle(*compiled->backend, *arch, *prepared, *plan, kernels);
         if (!bundle.ok()) return fail("compile", bundle.status());
         if (Status written = write_bundle(bundle_directory, *bundle); !written.ok()) return fail("compile", written);
     }

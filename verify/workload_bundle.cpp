@@ -12,39 +12,48 @@ namespace tilewright {
 namespace {
 
 // As compare() does.
-double tolerance_of(const std::vector<double>& reference, const std::vector<double>& naive) {
-    double largest = 0, error = 0;
-    for (size_t i = 0; i < reference.size(); ++i) {
-        if (!std::isfinite(reference[i])) continue;
-        largest = std::max(largest, std::abs(reference[i]));
-        if (std::isfinite(naive[i])) error = std::max(error, std::abs(naive[i] - reference[i]));
+double tolerance_of(const ExpectedRows& rows) {
+    double largest = rows.terms, error = 0;
+    for (size_t i = 0; i < rows.reference.size(); ++i) {
+        if (!std::isfinite(rows.reference[i])) continue;
+        largest = std::max(largest, std::abs(rows.reference[i]));
+        if (std::isfinite(rows.naive[i])) error = std::max(error, std::abs(rows.naive[i] - rows.reference[i]));
     }
     return 2 * error + 1e-6 * largest;
 }
 
+// Where an output of the workload lies on the device.
+const void* address_of(const OperationParameters& parameters, Tensor Workload::*tensor) {
+    if (tensor == &Workload::out) return forward_part(parameters).out;
+    if (tensor == &Workload::lse) return forward_part(parameters).lse;
+    const auto& backward = std::get<kernel::BackwardParameters>(parameters);
+    if (tensor == &Workload::query_gradient) return backward.query_gradient;
+    if (tensor == &Workload::key_gradient) return backward.key_gradient;
+    return tensor == &Workload::value_gradient ? backward.value_gradient : backward.sink_gradient;
+}
+
 }  // namespace
 
-Result<Bundle> make_bundle(Backend& backend, const Arch& arch, const PreparedCheck& prepared, const KernelSpec& spec, const KernelSource& source,
-                           const CodeObject& object) {
-    if (prepared.workload.problem.operation == Operation::backward)
-        return Status(StatusCode::unsupported, "a bundle is one launch, and a backward is several: " + to_text(prepared.workload.problem));
+Result<Bundle> make_bundle(Backend& backend, const Arch& arch, const PreparedCheck& prepared, const OperationPlan& plan, std::span<const BuiltKernel> kernels) {
     TILEWRIGHT_ASSIGN_OR_RETURN(std::string toolchain, backend.toolchain());
-    TILEWRIGHT_ASSIGN_OR_RETURN(Resources resources, backend.inspect(object));
-    BundleRecorder recorder(arch, toolchain, resources.shared_bytes);
+    BundleRecorder recorder(backend, arch, toolchain);
     const Workload& workload = prepared.workload;
     TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(recorder, workload));
-    TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, recorder.load(object, spec, source));
-    TILEWRIGHT_ASSIGN_OR_RETURN(OperationPlan plan, plan_operation(workload.problem, spec.config, arch, traits_of(workload)));
+    std::vector<std::unique_ptr<Kernel>> loaded;
+    std::vector<Kernel*> in_order;
+    for (size_t i = 0; i < plan.kernels.size(); ++i) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, recorder.load(kernels[i].object, plan.kernels[i], kernels[i].source));
+        loaded.push_back(std::move(kernel)), in_order.push_back(loaded.back().get());
+    }
     TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound bound, on_device.bind(plan));
-    Kernel* const kernels[] = {kernel.get()};
-    TILEWRIGHT_RETURN_IF_ERROR(launch(recorder, kernels, bound.parameters, nullptr));
-    const kernel::ForwardParameters& parameters = forward_part(bound.parameters);
+    TILEWRIGHT_RETURN_IF_ERROR(launch(recorder, in_order, bound.parameters, nullptr));
+    if (!recorder.bundle()) return invalid_argument("the problem has nothing to launch: " + to_text(workload.problem));
     Bundle bundle = *recorder.bundle();
+    bundle.problem = to_text(workload.problem);
 
     for (const ExpectedRows& rows : prepared.expected) {
         const Tensor& tensor = workload.*rows.tensor;
-        bool is_out = rows.tensor == &Workload::out;
-        TILEWRIGHT_ASSIGN_OR_RETURN(auto place, recorder.place(is_out ? parameters.out : parameters.lse));
+        TILEWRIGHT_ASSIGN_OR_RETURN(auto place, recorder.place(address_of(bound.parameters, rows.tensor)));
         BundleExpected expected;
         expected.name = rows.name, expected.buffer = place.first, expected.offset = place.second;
         expected.element = tilewright::name(tensor.dtype);
@@ -52,7 +61,7 @@ Result<Bundle> make_bundle(Backend& backend, const Arch& arch, const PreparedChe
         expected.columns = tensor.sizes[3];
         for (const RowIndex& row : rows.rows) expected.rows.push_back({row.batch, row.head, row.query});
         expected.values = rows.reference;
-        expected.tolerance = tolerance_of(rows.reference, rows.naive);
+        expected.tolerance = tolerance_of(rows);
         bundle.expected.push_back(std::move(expected));
     }
     return bundle;

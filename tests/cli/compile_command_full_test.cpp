@@ -48,8 +48,16 @@ TEST(CompileCommand, WritesABundleThatReadsBack) {
     auto bundle = read_bundle(scratch->file("bundle"));
     ASSERT_TRUE(bundle.ok()) << bundle.status().message();
     EXPECT_EQ(bundle->problem, small);
-    EXPECT_EQ(bundle->code, *read_file(scratch->file("object")));
+    ASSERT_EQ(bundle->launches.size(), 1u);
+    EXPECT_EQ(bundle->launches[0].code, *read_file(scratch->file("object")));
     EXPECT_EQ(bundle->expected[0].rows.size(), 5u);
+
+    result = compile({"--arch", "gfx1100", "--problem", "backward:b1,hq2,hkv1,sq64,skv64,d32,fp16,causal", "--emit-bundle", scratch->file("chain"), "--output", scratch->file("object")});
+    ASSERT_EQ(result.exit_code, 0) << result.error;
+    bundle = read_bundle(scratch->file("chain"));
+    ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+    ASSERT_EQ(bundle->launches.size(), 3u);
+    for (const BundleLaunch& launch : bundle->launches) EXPECT_EQ(launch.code, *read_file(scratch->file("object." + launch.kernel)));
 }
 
 TEST(CompileCommand, BadUsageIsExitCode2AndOneSentence) {

@@ -24,11 +24,11 @@ using testing::HasSubstr;
 struct Made {
     Bundle bundle;
     PreparedCheck prepared;
-    CodeObject object;
-    KernelSource source;
+    std::vector<BuiltKernel> kernels;
 };
 
-Config small_config(const Arch& arch) {
+Config small_config(const Arch& arch, const Problem& problem) {
+    if (problem.operation == Operation::backward) return default_backward_config(problem, arch, true);
     Config config;
     config.block_q = 64, config.block_kv = 32, config.workers = 4;
     config.blocks = arch.family == Family::cdna ? 2 : 4;
@@ -45,16 +45,18 @@ protected:
         const Arch& arch = *find_arch(arch_name);
         CheckOptions options;
         options.max_rows = 20, options.workload.layout = layout;
-        Made made{{}, *prepare_check(*parse_problem(problem), options), {}, {}};
+        Made made{{}, *prepare_check(*parse_problem(problem), options), {}};
         CallTraits traits = traits_of(made.prepared.workload);
-        KernelSpec spec = plan_operation(made.prepared.workload.problem, small_config(arch), arch, traits)->kernels.at(0);
-        auto source = generate(spec, arch);
-        EXPECT_TRUE(source.ok()) << source.status().message();
-        made.source = *source;
-        auto object = backend_->compile(*source, arch);
-        EXPECT_TRUE(object.ok()) << object.status().message();
-        made.object = *object;
-        auto bundle = make_bundle(*backend_, arch, made.prepared, spec, *source, *object);
+        auto plan = plan_operation(made.prepared.workload.problem, small_config(arch, made.prepared.workload.problem), arch, traits);
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        for (const KernelSpec& spec : plan->kernels) {
+            auto source = generate(spec, arch);
+            EXPECT_TRUE(source.ok()) << source.status().message();
+            auto object = backend_->compile(*source, arch);
+            EXPECT_TRUE(object.ok()) << object.status().message();
+            made.kernels.push_back({*source, *object});
+        }
+        auto bundle = make_bundle(*backend_, arch, made.prepared, *plan, made.kernels);
         EXPECT_TRUE(bundle.ok()) << bundle.status().message();
         if (bundle.ok()) made.bundle = *bundle;
         return made;
@@ -62,17 +64,40 @@ protected:
     std::unique_ptr<Backend> backend_;
 };
 
-const BundleField& field(const Bundle& bundle, const std::string& name) {
-    auto found = std::ranges::find(bundle.fields, name, &BundleField::name);
-    EXPECT_NE(found, bundle.fields.end()) << name;
+const BundleField& field(const BundleLaunch& launch, const std::string& name) {
+    auto found = std::ranges::find(launch.fields, name, &BundleField::name);
+    EXPECT_NE(found, launch.fields.end()) << name;
     return *found;
+}
+const BundleField& field(const Bundle& bundle, const std::string& name) { return field(bundle.launches.at(0), name); }
+template <class T>
+T value(const BundleLaunch& launch, const std::string& name) {
+    T number;
+    EXPECT_EQ(field(launch, name).size, int64_t{sizeof number});
+    memcpy(&number, launch.arguments.data() + field(launch, name).offset, sizeof number);
+    return number;
 }
 template <class T>
 T value(const Bundle& bundle, const std::string& name) {
-    T number;
-    EXPECT_EQ(field(bundle, name).size, int64_t{sizeof number});
-    memcpy(&number, bundle.arguments.data() + field(bundle, name).offset, sizeof number);
-    return number;
+    return value<T>(bundle.launches.at(0), name);
+}
+
+// Every size of the launch against the metadata of its code object.
+void expect_agreement(const Bundle& bundle, const BundleLaunch& launch) {
+    auto parsed = amd::read_code_object(launch.code);
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    const amd::KernelCode& kernel = parsed->kernels[0];
+    EXPECT_EQ(bundle.arch, parsed->arch);
+    EXPECT_EQ(launch.kernel, kernel.name);
+    EXPECT_EQ(static_cast<int64_t>(launch.arguments.size()), kernel.argument_bytes);
+    EXPECT_EQ(launch.argument_alignment, kernel.argument_alignment);
+    ASSERT_EQ(kernel.arguments.size(), 1u);  // one struct by value, and nothing hidden
+    EXPECT_EQ(kernel.arguments[0].size, kernel.argument_bytes);
+    EXPECT_EQ(launch.static_shared_bytes, kernel.group_bytes);
+    EXPECT_EQ(launch.dynamic_shared_bytes, 0);
+    EXPECT_EQ(launch.block[0] * launch.block[1] * launch.block[2], kernel.max_threads);
+    EXPECT_EQ(launch.block[0] % kernel.wave_size, 0);
+    EXPECT_EQ(launch.fields.back().offset + launch.fields.back().size, kernel.argument_bytes);
 }
 
 TEST_P(WorkloadBundle, ReadBackItAgreesWithTheCodeObjectsMetadata) {
@@ -84,22 +109,40 @@ TEST_P(WorkloadBundle, ReadBackItAgreesWithTheCodeObjectsMetadata) {
     auto read = read_bundle(scratch->file("bundle"));
     ASSERT_TRUE(read.ok()) << read.status().message();
 
-    EXPECT_EQ(read->code, made.object.bytes);
-    auto parsed = amd::read_code_object(read->code);
-    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
-    const amd::KernelCode& kernel = parsed->kernels[0];
-    EXPECT_EQ(read->arch, parsed->arch);
-    EXPECT_EQ(read->kernel, kernel.name);
-    EXPECT_EQ(static_cast<int64_t>(read->arguments.size()), kernel.argument_bytes);
-    EXPECT_EQ(read->argument_alignment, kernel.argument_alignment);
-    ASSERT_EQ(kernel.arguments.size(), 1u);  // one struct by value, and nothing hidden
-    EXPECT_EQ(kernel.arguments[0].size, kernel.argument_bytes);
-    EXPECT_EQ(read->static_shared_bytes, kernel.group_bytes);
-    EXPECT_EQ(read->dynamic_shared_bytes, 0);
-    EXPECT_EQ(read->block[0] * read->block[1] * read->block[2], kernel.max_threads);
-    EXPECT_EQ(read->block[0] % kernel.wave_size, 0);
-    EXPECT_EQ(read->grid, (std::array<int64_t, 3>{2 * 4 * 2, 1, 1}));
-    EXPECT_EQ(read->fields.back().offset + read->fields.back().size, kernel.argument_bytes);
+    ASSERT_EQ(read->launches.size(), 1u);
+    EXPECT_EQ(read->launches[0].code, made.kernels[0].object.bytes);
+    expect_agreement(*read, read->launches[0]);
+    EXPECT_EQ(read->launches[0].grid, (std::array<int64_t, 3>{2 * 4 * 2, 1, 1}));
+}
+
+TEST_P(WorkloadBundle, ABackwardHoldsAllItsLaunchesInTheirOrder) {
+    Made made = make("backward:b2,hq4,hkv2,sq100,skv70,d64,bf16,causal,sink", GetParam());
+    auto scratch = ScratchDirectory::create();
+    ASSERT_TRUE(scratch.ok());
+    Status written = write_bundle(scratch->file("bundle"), made.bundle);
+    ASSERT_TRUE(written.ok()) << written.message();
+    auto read = read_bundle(scratch->file("bundle"));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    std::vector<std::string> kernels;
+    for (const BundleLaunch& launch : read->launches) {
+        SCOPED_TRACE(launch.kernel);
+        EXPECT_EQ(launch.code, made.kernels.at(kernels.size()).object.bytes);
+        kernels.push_back(launch.kernel);
+        expect_agreement(*read, launch);
+        EXPECT_EQ(launch.grid[0], value<int32_t>(launch, "tiles"));
+        for (const char* name : {"query", "out", "out_gradient", "lse_gradient", "query_gradient", "key_gradient", "value_gradient", "sink_gradient", "log_sums"})
+            EXPECT_EQ(field(launch, name).buffer, name);
+        EXPECT_EQ(field(launch, "deltas").buffer, "log_sums");  // one workspace
+        EXPECT_GT(field(launch, "deltas").buffer_offset, 0);
+        EXPECT_EQ(value<int32_t>(launch, "padded_queries"), 128);
+    }
+    EXPECT_THAT(kernels, testing::ElementsAre("attention_backward_prologue", "attention_backward_keys", "attention_backward_queries", "attention_backward_sink"));
+    std::vector<std::string> expected, may_change;
+    for (const BundleExpected& result : read->expected) expected.push_back(result.name);
+    for (const BundleBuffer& buffer : read->buffers)
+        if (buffer.written) may_change.push_back(buffer.name);
+    EXPECT_THAT(expected, testing::ElementsAre("query_gradient", "key_gradient", "value_gradient", "sink_gradient"));
+    EXPECT_THAT(may_change, testing::ElementsAre("query_gradient", "key_gradient", "value_gradient", "sink_gradient", "log_sums"));
 }
 
 TEST_P(WorkloadBundle, HoldsEveryArgumentAndBuffer) {
@@ -109,7 +152,7 @@ TEST_P(WorkloadBundle, HoldsEveryArgumentAndBuffer) {
     EXPECT_EQ(value<int32_t>(bundle, "batch"), 2);
     EXPECT_EQ(value<int32_t>(bundle, "seq_kv"), 70);
     EXPECT_EQ(value<int32_t>(bundle, "window_left"), 9);
-    EXPECT_EQ(value<int32_t>(bundle, "tiles"), bundle.grid[0]);
+    EXPECT_EQ(value<int32_t>(bundle, "tiles"), bundle.launches[0].grid[0]);
     EXPECT_EQ(value<float>(bundle, "scale"), workload.scale);
     EXPECT_EQ(value<int64_t>(bundle, "key_strides.row"), workload.key.strides[2]);
     EXPECT_EQ(value<int64_t>(bundle, "key"), 0);  // addresses are the replayer's
@@ -131,11 +174,9 @@ TEST_P(WorkloadBundle, ADecodeHoldsItsLengthsPagesAndWorkspace) {
     Made made = make("decode:b3,hq8,hkv2,sq1,skv=loguniform(20,300),d64,bf16,page16", GetParam());
     const Bundle& bundle = made.bundle;
     const Workload& workload = made.prepared.workload;
-    auto parsed = amd::read_code_object(bundle.code);
-    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
-    EXPECT_EQ(static_cast<int64_t>(bundle.arguments.size()), parsed->kernels[0].argument_bytes);
-    EXPECT_EQ(bundle.fields.back().offset + bundle.fields.back().size, parsed->kernels[0].argument_bytes);
-    EXPECT_EQ(bundle.grid[0], value<int32_t>(bundle, "units") * 2);  // lines: KV heads
+    ASSERT_EQ(bundle.launches.size(), 1u);
+    expect_agreement(bundle, bundle.launches[0]);
+    EXPECT_EQ(bundle.launches[0].grid[0], value<int32_t>(bundle, "units") * 2);  // lines: KV heads
     EXPECT_EQ(value<int32_t>(bundle, "page_shift"), 4);
     for (const char* name : {"lengths", "block_table", "partial_out"}) EXPECT_EQ(field(bundle, name).buffer, name);
     EXPECT_EQ(field(bundle, "arrived").buffer, "partial_out");  // one workspace
@@ -204,12 +245,13 @@ TEST_P(OneBundle, DamageIsNamed) {
         EXPECT_TRUE(write_file(json_file, changed.replace(at, from.size(), to)).ok());
         return read_bundle(directory).status().message();
     };
-    EXPECT_THAT(with("\"version\": 1", "\"version\": 2"), HasSubstr("version 2; this reads version 1"));
+    EXPECT_THAT(with("\"version\": 1", "\"version\": 3"), HasSubstr("version 3; this reads versions 1 and 2"));
     EXPECT_THAT(with("\"file\": \"code.bin\"", "\"file\": \"../code.bin\""), HasSubstr("no file of a bundle"));
     EXPECT_THAT(with("\"name\": \"key\"", "\"name\": 7"), HasSubstr("malformed"));
     EXPECT_THAT(with("\"offset\": 8,", "\"offset\": 4,"), HasSubstr("overlaps"));
     EXPECT_THAT(with("\"buffer\": \"key\"", "\"buffer\": \"kay\""), HasSubstr("'kay', which is not there"));
     EXPECT_THAT(with("{", "["), HasSubstr("no JSON"));
+    EXPECT_THAT(with("\"version\": 1", "\"version\": 2"), HasSubstr("malformed"));  // which has its launches in a list
     EXPECT_EQ(with("\"format\"", "\"format\""), "");
     std::filesystem::resize_file(directory + "/key.bin", 5);
     EXPECT_THAT(read_bundle(directory).status().message(), HasSubstr("'key.bin' has 5 bytes; launch.json says"));
