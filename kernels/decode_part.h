@@ -27,7 +27,7 @@ struct Cut {
 
 // Where rows are left that are not yet divided by their totals: row r at out + r * stride, its maximum and total at state + 2 * r.
 struct RowSums {
-    float *out, *state;
+    TILEWRIGHT_GLOBAL float *out, *state;
     int stride;
 };
 template <class Config>
@@ -39,7 +39,7 @@ TILEWRIGHT_DEVICE RowSums partial_sums(const DecodeParameters& decode, long long
 // How the sequences of a line are looked through: what each of them counts for follows from its length. By one lane alone; architectures
 // may do it by many lanes together.
 struct OneLane {
-    const int* lengths;
+    const TILEWRIGHT_GLOBAL int* lengths;
     int n;
     TILEWRIGHT_DEVICE int length(int i) const { return lengths[i]; }
     template <class Count>

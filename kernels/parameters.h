@@ -14,10 +14,10 @@ enum class Mask { none, causal, window };
 struct ForwardParameters {
     const void *query, *key, *value;
     void* out;
-    float* lse;          // natural logarithm, [batch][heads_q][seq_q], contiguous; null: not wanted
+    TILEWRIGHT_GLOBAL float* lse;          // natural logarithm, [batch][heads_q][seq_q], contiguous; null: not wanted
     const void* bias;    // of the element type; broadcast dimensions have stride 0
-    const float* slope;  // ALiBi, [heads_q]
-    const float* sink;   // a logit that takes part in the softmax and has no value, [heads_q]
+    const TILEWRIGHT_GLOBAL float* slope;  // ALiBi, [heads_q]
+    const TILEWRIGHT_GLOBAL float* sink;   // a logit that takes part in the softmax and has no value, [heads_q]
     Strides query_strides, key_strides, value_strides, out_strides, bias_strides;
     long long bias_column_stride;
     int batch, heads_q, heads_kv, seq_q, seq_kv;
@@ -58,19 +58,19 @@ TILEWRIGHT_DEVICE ForwardParameters& forward_of(PackedParameters& p) { return p.
 // Decoding: few queries, many keys, as many in each sequence as the device's memory says at the time of the launch.
 struct DecodeParameters {
     ForwardParameters forward;  // seq_kv: the most keys that a sequence may have; `diagonal` and the work order are not used
-    const int* lengths;         // keys of each sequence, [batch]; null: all have seq_kv
+    const TILEWRIGHT_GLOBAL int* lengths;         // keys of each sequence, [batch]; null: all have seq_kv
     // Config::paged only: the pages of each sequence, [batch][table_stride]; what stands behind its last key is never read.
     // The batch strides of key and value are then those of pages, and their rows the keys of a page.
-    const int* block_table;
+    const TILEWRIGHT_GLOBAL int* block_table;
     long long table_stride;
     int page_shift;  // a page has 2^page_shift keys
     int pages;       // of the cache; 0: not known
     int top_left;    // query i is aligned with key i, instead of the last query with the last key
     int units;       // that the KV tiles of a line are cut into (decode_part.h), at least 1
     // Of parts of items, [2 * units * lines][block_q]: outputs not yet divided, [round_up(head_dim_v, 4)], and (maximum, sum).
-    float* partial_out;
-    float* partial_state;
-    unsigned* arrived;  // parts that are done, of every item, [batch * lines]; zero before and after every launch
+    TILEWRIGHT_GLOBAL float* partial_out;
+    TILEWRIGHT_GLOBAL float* partial_state;
+    TILEWRIGHT_GLOBAL unsigned* arrived;  // parts that are done, of every item, [batch * lines]; zero before and after every launch
 };
 
 // New keys and values for a cache, which may lie in pages (Config::paged) as for decoding.
@@ -106,13 +106,13 @@ constexpr int backward_least_block_q = 64;  // where dq is 2
 struct PlainBackwardParameters {
     ForwardParameters forward;  // the call that is differentiated: `out` and `lse` are its results and only read here
     const void* out_gradient;
-    const float* lse_gradient;  // [batch][heads_q][seq_q], contiguous; null: zero
+    const TILEWRIGHT_GLOBAL float* lse_gradient;  // [batch][heads_q][seq_q], contiguous; null: zero
     void *query_gradient, *key_gradient, *value_gradient;
-    float* sink_gradient;  // [heads_q]; written by kernels specialised for a sink
+    TILEWRIGHT_GLOBAL float* sink_gradient;  // [heads_q]; written by kernels specialised for a sink
     Strides out_gradient_strides, query_gradient_strides, key_gradient_strides, value_gradient_strides;
     // Workspaces, [batch][heads_q][padded_queries], written by the prologue.
-    float* log_sums;  // lse in units of log 2 (but see natural_log_sums); infinite where it would be minus infinity and past the end, so that every probability is 0
-    float* deltas;    // dot(out_gradient, out) - lse_gradient
+    TILEWRIGHT_GLOBAL float* log_sums;  // lse in units of log 2 (but see natural_log_sums); infinite where it would be minus infinity and past the end, so that every probability is 0
+    TILEWRIGHT_GLOBAL float* deltas;    // dot(out_gradient, out) - lse_gradient
     int padded_queries;  // backward_padded(seq_q)
     // Config::dq alone. Cleared by the prologue for dq 1, stored by the first tile of keys for 2: sums of dS K, [batch][heads_q][padded_queries][backward_sum_columns(head_dim)], of each
     // tile of queries in an order that the architecture likes. For dq 2, cleared by the prologue: of each tile of queries, how many tiles of keys have

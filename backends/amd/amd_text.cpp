@@ -38,13 +38,20 @@ int free_waves(const Arch& arch) {
     return waves;
 }
 
+// How the kernel comes by its arguments. Read from memory where they are needed: the copy that a parameter is would stay in scalar registers from the
+// start to the end, and these then be spilled. Few are needed to append, and RDNA has room for a forward's, which it schedules better with the copy.
+std::string arguments_text(const KernelSpec& spec, const Arch& arch) {
+    bool copied = spec.kind == KernelKind::append || (spec.kind == KernelKind::attention_forward && arch.family != Family::cdna);
+    return copied ? "arguments" : "(const Arch::Arguments&)*(const __attribute__((address_space(4))) Arch::Arguments*)__builtin_amdgcn_kernarg_segment_ptr()";
+}
+
 // No HIP header is needed for this, and it means the same with one. LDS is static, so that the code object itself says how
 // much a block takes, and anything that can load it can launch it.
 std::string entry_text(const KernelSpec& spec, const Arch& arch) {
     std::string kind = name(spec.kind), waves = std::to_string(std::max(spec.config.blocks, free_waves(arch)));
     return "extern \"C\" __attribute__((global, amdgpu_flat_work_group_size(Arch::threads, Arch::threads), amdgpu_waves_per_eu(" + waves + "))) void " + kind +
            "(Arch::Arguments arguments) {\n    __attribute__((shared, aligned(16))) static char shared[Arch::shared_bytes];\n    " + kind +
-           "<Arch>(arguments, shared);\n}\n";
+           "<Arch>(" + arguments_text(spec, arch) + ", shared);\n}\n";
 }
 
 Status check_limits(const Config& c, const Arch& arch, int threads, int shared_bytes) {

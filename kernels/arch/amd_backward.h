@@ -47,8 +47,8 @@ struct AmdBackward : amd::Lane {
     };
     // What the prologue wrote of the queries, which are columns or rows. A lane's columns are as far apart as the first lane's.
     struct Statistics {
-        const float* x;
-        TILEWRIGHT_DEVICE float at(int r, int c) const { return amd::load_global<float>(x + (over_keys ? Scores::At::column(0, c) : Scores::At::row(0, r))); }
+        const TILEWRIGHT_GLOBAL float* x;
+        TILEWRIGHT_DEVICE float at(int r, int c) const { return x[over_keys ? Scores::At::column(0, c) : Scores::At::row(0, r)]; }
     };
     template <int depth>
     static TILEWRIGHT_DEVICE void start_scores(Scores& scores, const Rows<depth>& left, Operand<depth> right) {
@@ -146,7 +146,7 @@ struct AmdBackward : amd::Lane {
         TILEWRIGHT_DEVICE RowSource<depth> source(int which, const void* base, const Strides& strides) const {
             return {tile, row_of((const Element*)base, strides, tile.batch, tile.head, tile.first_row), strides.row, shared + lds.row[which]};
         }
-        TILEWRIGHT_DEVICE Statistics statistics(const float* of, const BackwardStep& step) const {
+        TILEWRIGHT_DEVICE Statistics statistics(const TILEWRIGHT_GLOBAL float* of, const BackwardStep& step) const {
             int head = over_keys ? step.head : tile.head, query = over_keys ? step.first + Scores::column(0) : tile.first_row + Scores::row(0);
             return {of + tile.statistics_place(p, head, query)};
         }

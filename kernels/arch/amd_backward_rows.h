@@ -28,7 +28,7 @@ struct AmdBackwardRows : amd::Lane {
     }
     static TILEWRIGHT_DEVICE int lane() { return amd::thread() % wave; }
     static TILEWRIGHT_DEVICE bool leads_row() { return lane() == 0; }
-    static TILEWRIGHT_DEVICE float values_at(const float* from) { return amd::load_global<float>(from + lane()); }
+    static TILEWRIGHT_DEVICE float values_at(const TILEWRIGHT_GLOBAL float* from) { return from[lane()]; }
     static TILEWRIGHT_DEVICE float sum_of_sharers(float x) { return x; }  // dot() has summed up
     static TILEWRIGHT_DEVICE float row_sum(float x) {
         TILEWRIGHT_UNROLL for (int other = wave / 2; other > 0; other /= 2)

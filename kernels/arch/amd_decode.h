@@ -52,18 +52,18 @@ struct AmdDecode : Base {
     // Merging: by the wave that arrives last, four columns of a row in a lane at a time.
     static constexpr int lanes_of_block = Base::wave, combined_columns = 4, loads_at_once = 4;
     static TILEWRIGHT_DEVICE int lane_of_block() { return Base::lane(); }
-    static TILEWRIGHT_DEVICE bool arrives_last(unsigned* arrived, int parts) {
+    static TILEWRIGHT_DEVICE bool arrives_last(TILEWRIGHT_GLOBAL unsigned* arrived, int parts) {
         __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
         unsigned before = 0;
         if (Base::lane() == 0) before = __atomic_fetch_add(arrived, 1u, __ATOMIC_RELAXED);
         if (!Base::any(Base::lane() == 0 && before == unsigned(parts * Config::workers) - 1)) return false;
         __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
-        if (Base::lane() == 0) amd::store_global(arrived, 0u);
+        if (Base::lane() == 0) *arrived = 0;
         return true;
     }
     template <int n>
-    static TILEWRIGHT_DEVICE void load_fresh(float (&x)[n], const float* from) {
-        TILEWRIGHT_UNROLL for (int i = 0; i < n; ++i) x[i] = amd::load_global<float>(from + i);
+    static TILEWRIGHT_DEVICE void load_fresh(float (&x)[n], const TILEWRIGHT_GLOBAL float* from) {
+        TILEWRIGHT_UNROLL for (int i = 0; i < n; ++i) x[i] = from[i];
     }
     static TILEWRIGHT_DEVICE void store_columns(Element* to, const float (&x)[4], float factor, int count) {
         unsigned pairs[2] = {amd::pack(Element(), x[0] * factor, x[1] * factor), amd::pack(Element(), x[2] * factor, x[3] * factor)};

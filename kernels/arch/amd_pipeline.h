@@ -7,11 +7,11 @@ namespace tilewright::kernel::amd {
 // Where rows of keys and values are, if they lie in pages.
 template <bool paged> struct Pages {};
 template <> struct Pages<true> {
-    const int* numbers;  // of the sequence's pages
+    const TILEWRIGHT_GLOBAL int* numbers;  // of the sequence's pages
     int shift;
     template <class Element>
     TILEWRIGHT_DEVICE const Element* row(const void* base, const Strides& strides, int kv_head, int key) const {
-        return row_of((const Element*)base, strides, load_global<int>(numbers + (key >> shift)), kv_head, key & ((1 << shift) - 1));
+        return row_of((const Element*)base, strides, numbers[key >> shift], kv_head, key & ((1 << shift) - 1));
     }
 };
 
@@ -42,6 +42,8 @@ struct Pipeline : Pages<Arch::Config::paged> {
     const ForwardParameters& p;
     const Tile<Config>& tile;
     char* shared;
+    const void* queries;  // these are read from the arguments once, not in loops
+    const Strides query_strides, key_strides, value_strides;
     const Element *key, *value;  // this thread's part of a tile at row 0 of the KV head
     int key_begin, key_end;      // some query of the tile sees these; what lies outside is read as zeros
     int next_keys, next_values, buffer = 0, value_buffer = 0;
@@ -49,7 +51,7 @@ struct Pipeline : Pages<Arch::Config::paged> {
     short8 key_piece[key_loads], value_piece[Values::loads][4];
 
     TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared, const Pages<Config::paged>& pages = {})
-        : Pages<Config::paged>(pages), p(p), tile(tile), shared(shared),
+        : Pages<Config::paged>(pages), p(p), tile(tile), shared(shared), queries(p.query), query_strides(p.query_strides), key_strides(p.key_strides), value_strides(p.value_strides),
           key(row_of((const Element*)p.key, p.key_strides, tile.key_batch(), tile.kv_head, key_row()) + key_piece_at() * 8),
           value(row_of((const Element*)p.value, p.value_strides, tile.key_batch(), tile.kv_head, Arch::key_at(Values::position(thread()))) +
                 Values::piece(thread()) * 8),
@@ -83,7 +85,7 @@ struct Pipeline : Pages<Arch::Config::paged> {
     TILEWRIGHT_DEVICE short8 query_piece(int row, int piece) const {
         if (!tile.inside(row)) return short8{};
         return load_piece<Config::head_dim, Config::aligned>(
-            row_of((const Element*)p.query, p.query_strides, tile.batch, tile.head_of(row), tile.query(row)) + piece * 8, piece * 8);
+            row_of((const Element*)queries, query_strides, tile.batch, tile.head_of(row), tile.query(row)) + piece * 8, piece * 8);
     }
     TILEWRIGHT_DEVICE char* queries_at() const { return shared + stages * (key_bytes + value_bytes); }
     TILEWRIGHT_DEVICE void release_query() {}
@@ -120,7 +122,7 @@ private:
         const Element* bias = Config::bias ? row_of((const Element*)p.bias, p.bias_strides, tile.batch, head, query) : nullptr;
         float sum = 0;
         for (int j = tile.visible_begin(row); j < tile.visible_end(row); ++j) {
-            float x = float_at(row_of((const Element*)p.value, p.value_strides, tile.key_batch(), tile.kv_head, j) + c);
+            float x = float_at(row_of((const Element*)p.value, value_strides, tile.key_batch(), tile.kv_head, j) + c);
             if (x - x == 0) continue;
             if (Config::bias && Arch::gather(bias, p.bias_column_stride, j, tile.seq_kv) == -infinity) continue;
             sum += x;
@@ -141,13 +143,13 @@ private:
     }
     // This thread's part of key (value) `row` + what the thread adds.
     TILEWRIGHT_DEVICE const Element* key_part(int row) const {
-        if constexpr (Config::paged) return this->template row<Element>(p.key, p.key_strides, tile.kv_head, row + key_row()) + key_piece_at() * 8;
-        else return key + row * p.key_strides.row;
+        if constexpr (Config::paged) return this->template row<Element>(p.key, key_strides, tile.kv_head, row + key_row()) + key_piece_at() * 8;
+        else return key + row * key_strides.row;
     }
     TILEWRIGHT_DEVICE const Element* value_part(int row) const {
         if constexpr (Config::paged)
-            return this->template row<Element>(p.value, p.value_strides, tile.kv_head, row + Arch::key_at(Values::position(thread()))) + Values::piece(thread()) * 8;
-        else return value + row * p.value_strides.row;
+            return this->template row<Element>(p.value, value_strides, tile.kv_head, row + Arch::key_at(Values::position(thread()))) + Values::piece(thread()) * 8;
+        else return value + row * value_strides.row;
     }
     TILEWRIGHT_DEVICE void fetch_keys() {
         int first = next_keys * block_kv;

@@ -8,6 +8,9 @@
 #define TILEWRIGHT_DEVICE __attribute__((device, always_inline)) inline
 #define TILEWRIGHT_UNROLL _Pragma("unroll")
 #define TILEWRIGHT_FORGET(x) asm("" : "+v"(x))
+#ifdef __AMDGCN__  // not where the same unit is compiled for the host
+#define TILEWRIGHT_GLOBAL __attribute__((address_space(1)))
+#endif
 #else  // the CPU, and the host that shares plain data with the kernels
 #define TILEWRIGHT_DEVICE inline __attribute__((always_inline))
 #define TILEWRIGHT_UNROLL
@@ -17,4 +20,10 @@
 // and not carried in registers from one end of the kernel to the other.
 #ifndef TILEWRIGHT_FORGET
 #define TILEWRIGHT_FORGET(x) (void)(x)
+#endif
+
+// AMD: of what a pointer points to, that it is global memory. Of a pointer that is read from memory the compiler does not know it, and must suppose that
+// what lies there differs from lane to lane.
+#ifndef TILEWRIGHT_GLOBAL
+#define TILEWRIGHT_GLOBAL
 #endif

@@ -73,8 +73,8 @@ TEST(AmdResources, DefaultConfigsAreAsTheGoldenFileHasThem) {
                 now.push_back(row);
                 EXPECT_EQ(compiled->resources.vector_spills, 0) << row.dump();
                 EXPECT_EQ(compiled->resources.local_bytes, 0) << row.dump();
-                // Of other kernels some scalars wait in a vector register from one step to the next.
-                EXPECT_EQ(launch.kind == KernelKind::attention_forward ? compiled->resources.scalar_spills : 0, 0) << row.dump();
+                // Of a decode on CDNA some scalars wait in a vector register from one part to the next.
+                EXPECT_EQ(launch.kind == KernelKind::attention_decode ? 0 : compiled->resources.scalar_spills, 0) << row.dump();
                 if (writes) continue;
                 bool found = false;
                 for (const Json& old : golden) {
