@@ -63,6 +63,7 @@ TEST_F(AmdDevice, ReportsTheTablesRowWithTheDevicesOwnNumbers) {
     EXPECT_EQ(info.driver, "HIP 6.2.41133");
     EXPECT_EQ(info.arch.name, "gfx942");
     EXPECT_EQ(info.arch.units, 152);
+    EXPECT_EQ(info.arch.dies, 4);  // half of an MI300X
     EXPECT_EQ(info.arch.l2_bytes, 4 << 20);
     EXPECT_EQ(info.arch.shared_bytes_per_block, 65536);
     EXPECT_DOUBLE_EQ(info.arch.clock_ghz, 2.1);
@@ -254,6 +255,23 @@ TEST_F(AmdLaunch, HandsOverTheParametersOfABackward) {
     memcpy(&seen, state_->launches[0].arguments.data(), sizeof seen);
     EXPECT_EQ(seen.forward.tiles, 28);
     EXPECT_EQ(seen.padded_queries, 128);
+}
+
+TEST_F(AmdLaunch, SectionsAreOfTheHeadsOfADie) {
+    ASSERT_TRUE(load().ok());
+    kernel::ForwardParameters given = parameters();
+    auto section_of = [&](int batch, int section_kb) {
+        state_->launches.clear();
+        spec_.config.section_kb = section_kb, given.batch = batch;
+        EXPECT_TRUE(load().ok());
+        EXPECT_TRUE(device_->launch(*kernel_, given, nullptr).ok());
+        kernel::ForwardParameters seen;
+        memcpy(&seen, state_->launches.at(0).arguments.data(), sizeof seen);
+        return seen.section_heads;
+    };
+    EXPECT_EQ(section_of(16, 0), 16);   // 32 KV heads of two query heads on four dies
+    EXPECT_EQ(section_of(16, 100), 4);  // two KV heads of 50 KiB
+    EXPECT_EQ(section_of(1, 0), 4);     // fewer KV heads than dies: all heads
 }
 
 TEST_F(AmdLaunch, AnEmptyProblemLaunchesNothing) {
