@@ -115,7 +115,7 @@ TILEWRIGHT_DEVICE BackwardTile<Config> backward_tile_at(const ForwardParameters&
     Tile tile;
     tile.set_sizes(p);
     int heads = over_keys ? p.heads_kv : p.heads_q, blocks = (tile.rows + Tile::block_rows - 1) / Tile::block_rows;
-    WorkOrder order = work_order<Config::dies>(index, blocks, p.batch * heads, p.section_heads, heads / p.heads_kv);
+    WorkOrder order = work_order<Config::dies>(index, blocks, p.batch * heads, p.section_heads, over_keys ? 1 : tile.group);
     tile.batch = order.head / heads, tile.head = order.head % heads;
     tile.first_row = ((over_keys && !Tile::last_rows_first) || Config::mask == Mask::none ? order.block : blocks - 1 - order.block) * Tile::block_rows;
     tile.count_steps();
