@@ -9,9 +9,9 @@
 
 namespace tilewright::bundle_members {
 
-using kernel::BackwardParameters;
 using kernel::DecodeParameters;
 using kernel::ForwardParameters;
+using kernel::PlainBackwardParameters;
 
 struct Member {
     const char* name;
@@ -51,8 +51,8 @@ inline constexpr Member decode[] = {  // behind those of its ForwardParameters
     TILEWRIGHT_DECODE(units, "int32"),      TILEWRIGHT_DECODE(partial_out, "pointer"), TILEWRIGHT_DECODE(partial_state, "pointer"),
     TILEWRIGHT_DECODE(arrived, "pointer"),
 };
-#define TILEWRIGHT_BACKWARD(member, kind) TILEWRIGHT_MEMBER_OF(BackwardParameters, member, kind)
-#define TILEWRIGHT_BACKWARD_STRIDES(member) TILEWRIGHT_STRIDES_OF(BackwardParameters, member)
+#define TILEWRIGHT_BACKWARD(member, kind) TILEWRIGHT_MEMBER_OF(PlainBackwardParameters, member, kind)
+#define TILEWRIGHT_BACKWARD_STRIDES(member) TILEWRIGHT_STRIDES_OF(PlainBackwardParameters, member)
 inline constexpr Member backward[] = {
     TILEWRIGHT_BACKWARD(out_gradient, "pointer"),         TILEWRIGHT_BACKWARD(lse_gradient, "pointer"),
     TILEWRIGHT_BACKWARD(query_gradient, "pointer"),       TILEWRIGHT_BACKWARD(key_gradient, "pointer"),
@@ -63,7 +63,7 @@ inline constexpr Member backward[] = {
     TILEWRIGHT_BACKWARD(padded_queries, "int32"),         TILEWRIGHT_BACKWARD(query_sums, "pointer"),
     TILEWRIGHT_BACKWARD(turns, "pointer"),
 };
-static_assert(offsetof(DecodeParameters, forward) == 0 && offsetof(BackwardParameters, forward) == 0);
+static_assert(offsetof(DecodeParameters, forward) == 0 && offsetof(PlainBackwardParameters, forward) == 0);
 #undef TILEWRIGHT_BACKWARD_STRIDES
 #undef TILEWRIGHT_BACKWARD
 #undef TILEWRIGHT_DECODE
@@ -84,7 +84,7 @@ constexpr bool cover_all(const Member (&list)[count], size_t begin, size_t size,
 }
 static_assert(cover_all(forward, 0, sizeof(ForwardParameters), alignof(ForwardParameters)), "list every member of ForwardParameters here, in order");
 static_assert(cover_all(decode, sizeof(ForwardParameters), sizeof(DecodeParameters), alignof(DecodeParameters)), "list every member of DecodeParameters here, in order");
-static_assert(cover_all(backward, sizeof(ForwardParameters), sizeof(BackwardParameters), alignof(BackwardParameters)), "list every member of BackwardParameters here, in order");
+static_assert(cover_all(backward, sizeof(ForwardParameters), sizeof(PlainBackwardParameters), alignof(PlainBackwardParameters)), "list every member of PlainBackwardParameters here, in order");
 
 inline std::vector<Member> of(KernelKind kind) {
     std::vector<Member> list(std::begin(forward), std::end(forward));

@@ -162,13 +162,15 @@ Status BundleRecorder::launch(Kernel& kernel, const DecodeParameters& parameters
 Status BundleRecorder::launch(Kernel& kernel, const BackwardParameters& given, void*) {
     const KernelSpec& spec = static_cast<const RecordedKernel&>(kernel).spec;
     if (takes_sm90_backward(spec.problem, info_.arch, spec.aligned)) return {StatusCode::unsupported, "a bundle holds no backward by the copy engine"};
+    if (takes_whole_parameters(spec)) return {StatusCode::unsupported, "a bundle holds no backward with a bias or of packed sequences"};
     BackwardParameters parameters = given;
     fill_work_order(spec, parameters, info_.arch.dies);
     if (parameters.forward.tiles == 0) return {};  // as on a device
-    TILEWRIGHT_RETURN_IF_ERROR(begin_launch(kernel, &parameters));
+    const kernel::PlainBackwardParameters& plain = parameters;
+    TILEWRIGHT_RETURN_IF_ERROR(begin_launch(kernel, &plain));
     launch_.grid = {parameters.forward.tiles, 1, 1};
-    launch_.arguments.assign(sizeof parameters, '\0'), launch_.argument_alignment = alignof(BackwardParameters);
-    add_fields(spec, &parameters, 0);
+    launch_.arguments.assign(sizeof(kernel::PlainBackwardParameters), '\0'), launch_.argument_alignment = alignof(kernel::PlainBackwardParameters);
+    add_fields(spec, &plain, 0);
     return end_launch();
 }
 
