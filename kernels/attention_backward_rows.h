@@ -13,7 +13,7 @@ struct PaddedQuery {
     TILEWRIGHT_DEVICE PaddedQuery(const BackwardParametersOf<Config>& p, int of_batch, int padded)
         : batch(of_batch), query(padded), seq_q(p.forward.seq_q), seq_kv(p.forward.seq_kv), diagonal(p.forward.diagonal) {
         if constexpr (Config::packed) {
-            SequenceSlots queries = query_slots(p, backward_query_block);
+            auto queries = query_slots(p, backward_query_block);
             int sequence = queries.sequence_of(padded / backward_query_block);
             query -= queries.first_slot(sequence) * backward_query_block;
             batch = queries.first(sequence), seq_q = query < 0 ? 0 : queries.length(sequence), seq_kv = key_slots(p, 1).length(sequence);

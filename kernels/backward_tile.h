@@ -122,8 +122,9 @@ TILEWRIGHT_DEVICE BackwardTile<Config> backward_tile_at(const ForwardParameters&
     return tile;
 }
 
-TILEWRIGHT_DEVICE SequenceSlots query_slots(const BackwardParameters& p, int block) { return {p.query_starts, p.wide, p.sequences, p.forward.seq_q, 1, block}; }
-TILEWRIGHT_DEVICE SequenceSlots key_slots(const BackwardParameters& p, int block) { return {p.key_starts, p.wide, p.sequences, p.forward.seq_kv, 1, block}; }
+
+TILEWRIGHT_DEVICE SequenceSlots<true, BackwardParameters> query_slots(const BackwardParameters& p, int block) { return {p, 1, block}; }
+TILEWRIGHT_DEVICE SequenceSlots<false, BackwardParameters> key_slots(const BackwardParameters& p, int block) { return {p, 1, block}; }
 
 // As for dense tensors; a slot that holds nothing becomes a tile without rows.
 template <class Config>
@@ -131,7 +132,8 @@ TILEWRIGHT_DEVICE BackwardTile<Config> packed_backward_tile_at(const BackwardPar
     using Tile = BackwardTile<Config>;
     constexpr bool over_keys = Config::over_keys;
     const ForwardParameters& f = p.forward;
-    SequenceSlots of_rows = over_keys ? key_slots(p, Tile::block_rows) : query_slots(p, Tile::block_rows), of_columns = over_keys ? query_slots(p, 1) : key_slots(p, 1);
+    SequenceSlots<!over_keys, BackwardParameters> of_rows{p, 1, Tile::block_rows};
+    SequenceSlots<over_keys, BackwardParameters> of_columns{p, 1, 1};
     int slots = of_rows.count();
     WorkOrder order(index, slots, over_keys ? f.heads_kv : f.heads_q, f.section_heads);
     int slot = over_keys || Config::mask == Mask::none ? order.block : slots - 1 - order.block, sequence = of_rows.sequence_of(slot);

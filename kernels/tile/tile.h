@@ -135,20 +135,24 @@ TILEWRIGHT_DEVICE Tile<Config> tile_at(const ForwardParameters& p, const TilePla
 
 // Packed sequences: slots of `block` rows, of which a sequence has as many as its rows, `group` for each of memory, may need wherever they
 // begin: slot first_slot(s) is the first of sequence s, floor(first row / block) + s. So a slot's sequence is found by bisection, and how
-// many slots there are follows from sizes alone. Some slots hold nothing.
+// many slots there are follows from sizes alone. Some slots hold nothing. Of queries or of keys; parameters stay where they are, for copies
+// would take registers.
+template <bool of_queries, class Parameters>
 struct SequenceSlots {
-    const void* starts;
-    int wide, sequences, all_rows, group, block;
+    const Parameters& p;
+    int group, block;
+    TILEWRIGHT_DEVICE int all_rows() const { return of_queries ? p.forward.seq_q : p.forward.seq_kv; }
     TILEWRIGHT_DEVICE int first(int sequence) const {
-        long long row = wide ? ((const long long*)starts)[sequence] : ((const int*)starts)[sequence];
-        return row < 0 ? 0 : row < all_rows ? (int)row : all_rows;
+        const void* starts = of_queries ? p.query_starts : p.key_starts;
+        long long row = p.wide ? ((const long long*)starts)[sequence] : ((const int*)starts)[sequence];
+        return row < 0 ? 0 : row < all_rows() ? (int)row : all_rows();
     }
     TILEWRIGHT_DEVICE int length(int sequence) const { return max_of(0, first(sequence + 1) - first(sequence)); }
     TILEWRIGHT_DEVICE int first_slot(int sequence) const { return first(sequence) * group / block + sequence; }
-    TILEWRIGHT_DEVICE int count() const { return all_rows * group / block + sequences; }
+    TILEWRIGHT_DEVICE int count() const { return all_rows() * group / block + p.sequences; }
     TILEWRIGHT_DEVICE int sequence_of(int slot) const {
         int sequence = 0;
-        for (int end = sequences; end - sequence > 1;) {
+        for (int end = p.sequences; end - sequence > 1;) {
             int middle = sequence + (end - sequence) / 2;
             if (first_slot(middle) <= slot) sequence = middle;
             else end = middle;
@@ -162,8 +166,8 @@ template <class Config>
 TILEWRIGHT_DEVICE TilePlace<true> place_at(const PackedParameters& packed, int index) {
     const ForwardParameters& p = packed.forward;
     int group = Config::packs_heads ? p.heads_q / p.heads_kv : 1;
-    SequenceSlots queries{packed.query_starts, packed.wide, packed.sequences, p.seq_q, group, Config::block_q};
-    SequenceSlots keys{packed.key_starts, packed.wide, packed.sequences, p.seq_kv, 1, 1};
+    SequenceSlots<true, PackedParameters> queries{packed, group, Config::block_q};
+    SequenceSlots<false, PackedParameters> keys{packed, 1, 1};
     int heads = p.heads_q / group, slots = queries.count();
     WorkOrder order = work_order<Config::dies>(index, slots, heads, p.section_heads, heads / p.heads_kv);
     int slot = Config::mask == Mask::none ? order.block : slots - 1 - order.block, sequence = queries.sequence_of(slot);
@@ -171,8 +175,8 @@ TILEWRIGHT_DEVICE TilePlace<true> place_at(const PackedParameters& packed, int i
     TilePlace<true> place{};
     place.batch = queries.first(sequence), place.first_key = keys.first(sequence);
     place.head = order.head * group;
-    place.seq_q = of_sequence < 0 ? 0 : queries.length(sequence);
-    place.seq_kv = keys.length(sequence);
+    place.seq_q = of_sequence < 0 ? 0 : max_of(0, queries.first(sequence + 1) - place.batch);
+    place.seq_kv = max_of(0, keys.first(sequence + 1) - place.first_key);
     place.first_row = max_of(0, of_sequence) * Config::block_q;
     return place;
 }
