@@ -1,12 +1,14 @@
-// `tilewright bench`: tiled attention beside the standard baseline and, on the CPU, OpenBLAS's matrix product, in one run, in turns.
+// `tilewright bench`: tiled attention beside the standard baseline and, on the CPU, OpenBLAS's matrix product or a plain read, in one run, in turns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "backends/cpu/cpu_device.h"
 #include "cli/cli.h"
+#include "cli/read_peer.h"
 #include "cli/sgemm_peer.h"
 #include "model/space.h"
 #include "model/traffic.h"
@@ -39,7 +41,9 @@ struct Row {
     Problem problem;
     LookupResult found;
     Times tiled, standard;      // standard stays empty where the score matrix would be too large
-    std::vector<double> sgemm;  // GFLOP/s
+    Times peer;  // of the CPU, not in us: sgemm's GFLOP/s, or for decoding GB/s of a plain read of as many bytes; may stay empty
+    bool reads() const { return problem.operation == Operation::decode; }
+    double of_peer() const { return (reads() ? gbps(tiled) : gflops(tiled)) / peer.median(); }
     double gflops(const Times& times) const { return useful_flops(problem) / times.median() * 1e-3; }
     double gbps(const Times& times) const { return compulsory_bytes(problem) / times.median() * 1e-3; }  // of what must be moved at least
 };
@@ -85,7 +89,7 @@ public:
                 all.push_back({*std::move(standard), std::move(with_scores), &row.standard});
             }
         }
-        TILEWRIGHT_RETURN_IF_ERROR(time_in_turns(all, row.sgemm));
+        TILEWRIGHT_RETURN_IF_ERROR(time_in_turns(all, peer_of(problem), row.peer));
         return row;
     }
 
@@ -107,8 +111,16 @@ private:
         return ready;
     }
 
+    std::function<double()> peer_of(const Problem& problem) {
+        const DeviceInfo& info = device_->info();
+        if (info.arch.family != Family::cpu) return {};
+        if (problem.operation == Operation::decode) return [read = ReadPeer(int64_t(compulsory_bytes(problem)), info.arch.units)] { return read.run(); };
+        if (!peer_) return {};
+        return [this] { return peer_->run(); };
+    }
+
     // One of each after the other, so that a drifting clock meets all alike.
-    Status time_in_turns(const std::vector<Timed>& all, std::vector<double>& sgemm) {
+    Status time_in_turns(const std::vector<Timed>& all, const std::function<double()>& peer, Times& peers) {
         auto time = [&](const Timed& timed, Times& times) -> Status {
             TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<double> us, device_->time_us(1, {}, [&] { return launch(*device_, timed.operation.kernels, timed.bound.parameters, nullptr); }));
             times.us.push_back(us.at(0));
@@ -116,10 +128,10 @@ private:
         };
         Times warm_up;
         for (int i = 0; i < 2; ++i) TILEWRIGHT_RETURN_IF_ERROR(time(all[0], warm_up));
-        if (peer_) peer_->run();
+        if (peer) peer();
         for (int i = 0; i < repeats_; ++i) {
             for (const Timed& timed : all) TILEWRIGHT_RETURN_IF_ERROR(time(timed, *timed.times));
-            if (peer_) sgemm.push_back(peer_->run());
+            if (peer) peers.us.push_back(peer());
         }
         return {};
     }
@@ -139,16 +151,16 @@ nlohmann::json to_json_row(const Row& row) {
     if (!row.standard.us.empty())
         json["standard_median_us"] = row.standard.median(), json["standard_spread"] = row.standard.spread(),
         json["speedup"] = row.standard.median() / row.tiled.median();
-    if (!row.sgemm.empty() && row.problem.operation != Operation::decode) json["sgemm_gflops"] = Times{row.sgemm}.median(), json["of_sgemm"] = row.gflops(row.tiled) / Times{row.sgemm}.median();
+    if (!row.peer.us.empty()) json[row.reads() ? "read_gbps" : "sgemm_gflops"] = row.peer.median(), json[row.reads() ? "of_read" : "of_sgemm"] = row.of_peer();
     return json;
 }
 
 void print_row(const Row& row) {
     std::printf("%-58s %-9s %9.3f ms +-%3.0f%% %9.1f GFLOP/s", to_text(row.problem).c_str(), name(row.found.provenance), row.tiled.median() * 1e-3,
                 50 * row.tiled.spread(), row.gflops(row.tiled));
-    if (row.problem.operation == Operation::decode) std::printf("  %7.1f GB/s", row.gbps(row.tiled));
+    if (row.reads()) std::printf("  %7.1f GB/s", row.gbps(row.tiled));
     if (!row.standard.us.empty()) std::printf("  %5.2fx standard", row.standard.median() / row.tiled.median());
-    if (!row.sgemm.empty() && row.problem.operation != Operation::decode) std::printf("  %3.0f%% of sgemm (%.1f)", 100 * row.gflops(row.tiled) / Times{row.sgemm}.median(), Times{row.sgemm}.median());
+    if (!row.peer.us.empty()) std::printf("  %3.0f%% of %s (%.1f)", 100 * row.of_peer(), row.reads() ? "a plain read" : "sgemm", row.peer.median());
     std::printf("\n");
     std::fflush(stdout);
 }

@@ -100,7 +100,7 @@ constexpr long long backward_padded_packed(long long query_rows, long long seque
     return sequences == 0 ? 0 : (query_rows / backward_query_block + sequences) * backward_query_block;
 }
 
-constexpr int backward_sum_columns(int head_dim) { return head_dim > 64 ? 128 : 64; }
+constexpr int backward_sum_columns(int head_dim) { return head_dim > 64 ? round_up(head_dim, 128) : 64; }
 constexpr int backward_least_block_q = 64;  // where dq is 2
 
 struct PlainBackwardParameters {

@@ -27,11 +27,12 @@ constexpr long long cpu_decode_scratch_bytes(int head_dim, int block_q, int vect
     return 4LL * block_q * round_up(head_dim, vector_floats);
 }
 
-// The backward's operands: the tile's rows, and of each tile of columns both the rows as they are and turned. Offsets in bytes.
+// The backward's operands: the tile's rows, of each tile of columns both the rows as they are and turned, and where the pass over keys gives dQ
+// too, dS turned. Offsets in bytes.
 struct CpuBackwardScratch {
-    long long row_scored, row_carried, scored, scored_turned, carried, carried_turned, bytes;
+    long long row_scored, row_carried, scored, scored_turned, carried, carried_turned, changes_turned, bytes;
 };
-constexpr CpuBackwardScratch cpu_backward_scratch(int head_dim, int head_dim_v, int rows, int columns, int vector_floats) {
+constexpr CpuBackwardScratch cpu_backward_scratch(int head_dim, int head_dim_v, int rows, int columns, int vector_floats, bool gives_queries) {
     CpuBackwardScratch s{};
     auto place = [&](int members, int depth) {
         long long at = s.bytes;
@@ -39,9 +40,10 @@ constexpr CpuBackwardScratch cpu_backward_scratch(int head_dim, int head_dim_v, 
         return at;
     };
     int width = round_up(head_dim, vector_floats), width_v = round_up(head_dim_v, vector_floats);
-    s.row_scored = place(rows, head_dim), s.row_carried = place(rows, head_dim_v);
+    s.row_scored = place(rows, width), s.row_carried = place(rows, width_v);
     s.scored = place(columns, width), s.scored_turned = place(columns, head_dim);
     s.carried = place(columns, width_v), s.carried_turned = place(columns, head_dim_v);
+    s.changes_turned = place(gives_queries ? rows : 0, columns);
     return s;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/parameters.h"
+
 namespace tilewright {
 namespace {
 
@@ -21,6 +23,8 @@ double matrix_flops_per_us(const KernelSpec& spec, const Arch& arch) {
     return (floats ? arch.matrix_tflops_32bit : arch.matrix_tflops_16bit) * 1e6 * matrix_share;
 }
 
+double sum_bytes(const Problem& p) { return kernel::backward_sum_columns(static_cast<int>(p.head_dim)) * double(sizeof(float)); }  // of a query
+
 // Products of the pairs of tiles that meet. P and dS are computed again in every pass.
 Work work_of_pass(const KernelSpec& spec, const TileCounts& counts) {
     const Problem& p = spec.problem;
@@ -31,14 +35,17 @@ Work work_of_pass(const KernelSpec& spec, const TileCounts& counts) {
     bool over_keys = is_over_keys(spec.kind);
     double owned = over_keys ? double(p.batch * p.heads_kv * p.seq_kv) : double(p.batch * p.heads_q * p.seq_q), element = double(size_of(p.dtype));
     double walked = counts.kv_tiles * double(counts.heads) * (over_keys ? spec.config.block_q : spec.config.block_kv);
+    double sums = over_keys && spec.config.dq ? 2 * pairs / spec.config.block_kv * sum_bytes(p) : 0;  // of dQ, whose product is then this pass's
+    if (sums > 0) columns += d;
     double bias = p.bias ? pairs * element * (gives_bias(spec.kind) ? 2 : 1) : 0;  // read, and its gradient written
-    return {(2 * owned + walked) * (d + d_v) * element + bias, 2 * pairs * columns, pairs};
+    return {(2 * owned + walked) * (d + d_v) * element + bias + sums, 2 * pairs * columns, pairs};
 }
 
-// Rows that are read and written once: out, dOut and the statistics.
+// Rows that are read and written once: of the epilogue the sums and dQ, else out, dOut and the statistics.
 Work work_of_rows(const KernelSpec& spec) {
     const Problem& p = spec.problem;
     double rows = double(p.batch * p.heads_q * p.seq_q);
+    if (spec.kind == KernelKind::attention_backward_epilogue) return {rows * (sum_bytes(p) + double(p.head_dim) * double(size_of(p.dtype))), 0, 0};
     return {rows * (2 * double(p.head_dim_v) * double(size_of(p.dtype)) + 12), 0, 0};
 }
 
@@ -69,7 +76,7 @@ Prediction predict_by_rates(const KernelSpec& spec, const Arch& arch, Prediction
         result.tiles = int64_t(units);
         double under_way = result.occupancy.blocks * c.stages * double(c.block_kv * (p.head_dim + p.head_dim_v)) * double(size_of(p.dtype));
         if (!cpu) reach = std::min({1.0, under_way / bytes_under_way, units / arch.units});
-    } else if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink) {
+    } else if (!is_over_keys(spec.kind) && spec.kind != KernelKind::attention_backward_queries) {  // of the backward, row by row
         result.work = work_of_rows(spec);
         result.tiles = p.batch * p.heads_q * divide_up(p.seq_q, kernel::backward_query_block);
     } else {

@@ -165,7 +165,7 @@ std::vector<SpaceField> backward_fields(const Problem& problem, const Arch& arch
     bool cpu = arch.family == Family::cpu;
     return {
         {"block_q", &Config::block_q, cpu ? Values{16, 32, 64, 128} : Values{16, 32, 48, 64, 80, 96, 128}},
-        {"block_kv", &Config::block_kv, cpu ? Values{16, 32, 64, 128} : Values{16, 32, 64, 128, 192}},
+        {"block_kv", &Config::block_kv, cpu ? Values{16, 32, 64, 128, 256} : Values{16, 32, 64, 128, 192}},
         {"stages", &Config::stages, cpu ? Values{1} : Values{1, 2, 3}},
         {"workers", &Config::workers, cpu ? Values{1} : Values{1, 2, 3, 4}},
         {"section_kb", &Config::section_kb, sections_of(problem, arch)},

@@ -33,8 +33,10 @@ Result<FamilyText> decode_text(const KernelSpec& spec, int vector_floats) {
 Result<FamilyText> backward_text(const KernelSpec& spec, int vector_floats) {
     const Config& config = spec.config;
     if (config.dot16) return Status(StatusCode::unsupported, "dot16 is 1; the backward multiplies floats: it must be 0");
-    if (config.dq) return Status(StatusCode::unsupported, "dq is " + std::to_string(config.dq) + "; on the CPU it must be 0: the gradient of the queries has a pass of its own");
+    if (config.dq == 1) return Status(StatusCode::unsupported, "dq is 1; on the CPU it must be 0 or 2: threads add to the gradient of the queries in a fixed order");
     if (config.block_q % vector_floats) return refuse_multiple("block_q", config.block_q, vector_floats);
+    if (config.dq && config.block_q < kernel::backward_least_block_q)
+        return Status(StatusCode::unsupported, "block_q is " + std::to_string(config.block_q) + "; with dq 2 it must be at least " + std::to_string(kernel::backward_least_block_q));
     if (kernel::backward_query_block % config.block_q)
         return Status(StatusCode::unsupported, "block_q is " + std::to_string(config.block_q) + "; the backward's must divide " + std::to_string(kernel::backward_query_block));
     FamilyText text;
@@ -42,7 +44,7 @@ Result<FamilyText> backward_text(const KernelSpec& spec, int vector_floats) {
     text.type = "CpuBackward<Config>";
     bool over_keys = is_over_keys(spec.kind);
     int rows = over_keys ? config.block_kv : config.block_q, columns = over_keys ? config.block_q : config.block_kv;
-    text.shared_bytes = kernel::cpu_backward_scratch(static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v), rows, columns, vector_floats).bytes;
+    text.shared_bytes = kernel::cpu_backward_scratch(static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v), rows, columns, vector_floats, over_keys && config.dq).bytes;
     return text;
 }
 

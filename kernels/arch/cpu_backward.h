@@ -2,6 +2,7 @@
 #pragma once
 #include "../backward_bias.h"
 #include "cpu.h"
+#include "cpu_query_sums.h"
 
 namespace tilewright::kernel {
 namespace cpu {
@@ -9,7 +10,7 @@ namespace cpu {
 // `depth` floats of each of `members` rows or columns, in scratch.
 template <int depth, int members, class Tile>
 struct BackwardOperand {
-    const float *straight, *turned;  // [members][round_up(depth, lanes)], [depth][members]; rows need no turned one
+    const float *straight, *turned;  // [members][round_up(depth, lanes)], [depth][members]
     const Tile* tile;
     BackwardStep step;
     const ForwardParameters* forward;
@@ -23,12 +24,13 @@ struct CpuBackward : cpu::Lane {
     using Config = Config_;
     using Element = typename Config::Element;
     using Tile = BackwardTile<Config>;
-    static constexpr bool over_keys = Config::over_keys;
+    static constexpr bool over_keys = Config::over_keys, gives_queries = over_keys && Config::dq != 0;
     static constexpr int rows = Tile::block_rows, columns = Tile::block_columns;
     static constexpr int scored_depth = Config::head_dim, carried_depth = Config::head_dim_v;
     static constexpr int scored_width = round_up(scored_depth, cpu::lanes), carried_width = round_up(carried_depth, cpu::lanes);
-    static constexpr CpuBackwardScratch scratch = cpu_backward_scratch(scored_depth, carried_depth, rows, columns, cpu::lanes);
-    static_assert(columns % cpu::lanes == 0, "tiles of columns must be multiples of the vector width");
+    static constexpr CpuBackwardScratch scratch = cpu_backward_scratch(scored_depth, carried_depth, rows, columns, cpu::lanes, gives_queries);
+    static_assert(columns % cpu::lanes == 0 && (!gives_queries || rows % cpu::lanes == 0), "tiles must be multiples of the vector width");
+    static constexpr int sum_columns = backward_sum_columns(Config::head_dim);
 
     struct Arguments {
         BackwardParametersOf<Config> parameters;
@@ -37,6 +39,7 @@ struct CpuBackward : cpu::Lane {
     using ScoredGradient = cpu::Accumulator<Element, rows, scored_width, scored_depth>;
     using CarriedGradient = cpu::Accumulator<Element, rows, carried_width, carried_depth>;
     using Rounded = cpu::InPlace<Scores>;
+    using QueryGradient = NoFragment;  // goes to the sums at once
     using Slopes = typename Choose<Config::softcap, Scores, NoFragment>::type;
     template <int depth> using Operand = cpu::BackwardOperand<depth, columns, Tile>;
 
@@ -51,43 +54,37 @@ struct CpuBackward : cpu::Lane {
 
     template <int depth>
     static TILEWRIGHT_DEVICE void start_scores(Scores& scores, const float* row_operand, const Operand<depth>& column_operand) {
-        cpu::multiply<rows, columns, depth, false>(scores.d, row_operand, column_operand.turned);
+        cpu::multiply<rows, columns, depth, false, columns, round_up(depth, cpu::lanes)>(scores.d, row_operand, column_operand.turned);
     }
     template <class Gradient, int depth>
     static TILEWRIGHT_DEVICE void start_gradient(Gradient& gradient, const Rounded& left, const Operand<depth>& operand) {
-        if (operand.finite || !operand.tile->hides(operand.step)) cpu::multiply<rows, round_up(depth, cpu::lanes), columns, true>(gradient.d, left.left, operand.straight);
-        else multiply_paired(gradient, left, operand);
-    }
-    template <int pending, class Fragment> static TILEWRIGHT_DEVICE void finish(Fragment&) {}
-
-    // Row by row, with the columns that are hidden from the row set to zero. Rare, so simple; the same sums in the same order.
-    template <class Gradient, int depth>
-    static __attribute__((noinline)) void multiply_paired(Gradient& gradient, const Rounded& left, const Operand<depth>& operand) {
         constexpr int width = round_up(depth, cpu::lanes);
-        alignas(64) float paired[columns * width];
+        const BackwardStep& step = operand.step;
+        if (operand.finite || !operand.tile->hides(step)) return cpu::multiply<rows, width, columns, true>(gradient.d, left.left, operand.straight);
         for (int r = 0; r < rows; ++r) {
-            int begin = operand.tile->paired_begin(r) - operand.step.first, end = operand.tile->paired_end(r) - operand.step.first;
-            for (int k = 0; k < columns; ++k) {
-                bool seen = k >= begin && k < end && !bias_hides<CpuBackward>(*operand.forward, *operand.tile, over_keys ? operand.step.head : operand.tile->head, r, operand.step.first + k);
-                for (int c = 0; c < width; ++c) paired[k * width + c] = seen ? operand.straight[k * width + c] : 0;
-            }
-            cpu::multiply<1, width, columns, true>(gradient.d + r * width, left.left + r * columns, paired);
+            int begin = operand.tile->paired_begin(r) - step.first, end = operand.tile->paired_end(r) - step.first, head = over_keys ? step.head : operand.tile->head;
+            cpu::multiply_paired<width, columns, true>(gradient.d + r * width, left.left + r * columns, operand.straight, [&](int k) {
+                return k >= begin && k < end && !bias_hides<CpuBackward>(*operand.forward, *operand.tile, head, r, step.first + k);
+            });
         }
     }
+    static TILEWRIGHT_DEVICE void start_query_part(QueryGradient&, NoFragment) {}
+    template <int pending, class Fragment> static TILEWRIGHT_DEVICE void finish(Fragment&) {}
 
     // Copies tiles into scratch as the products want them, when they are asked for.
     struct Pipeline {
         const PlainBackwardParameters& p;
         char* scratch_bytes;
         const Tile& tile;
+        bool keys_finite = true;
 
         TILEWRIGHT_DEVICE float* space(long long offset) const { return (float*)(scratch_bytes + offset); }
         TILEWRIGHT_DEVICE long long statistics_of(const BackwardStep& step) const {
             return tile.statistics_place(p, over_keys ? step.head : tile.head, over_keys ? step.first : tile.first_row);
         }
-        const float* row_scored() const {
+        const float* row_scored() {
             float* to = space(scratch.row_scored);
-            if constexpr (over_keys) copy_rows<scored_depth>(to, p.forward.key, p.forward.key_strides);
+            if constexpr (over_keys) keys_finite = copy_rows<scored_depth>(to, p.forward.key, p.forward.key_strides);
             else copy_rows<scored_depth>(to, p.forward.query, p.forward.query_strides);
             return to;
         }
@@ -114,15 +111,48 @@ struct CpuBackward : cpu::Lane {
         void release_scored() const {}
         void release_carried() const {}
 
-        // [rows][depth]; zeros past the end.
+        // This step's part of dQ: dS^T K, of which dS^T is written to scratch.
+        void publish(const Rounded& changes) const { cpu::turn_tile<rows, columns>(space(scratch.changes_turned), changes.left); }
+        NoFragment published() const { return {}; }
+        void hold(const QueryGradient&) const {}
+        template <class Published, class Held>
+        void hand_over(Published, Held, const PlainBackwardParameters&, const Tile&, const BackwardStep& step) const {
+            if constexpr (Published::is) {
+                long long row = statistics_of(step);
+                float* sums = p.query_sums + row * sum_columns;
+                unsigned *turn = p.turns + row / columns, earlier = (unsigned)tile.earlier(step.first);
+                cpu::await_turn(turn, earlier);
+                if (earlier == 0) add_query_part<false>(sums, step);
+                else add_query_part<true>(sums, step);
+                cpu::give_turn(turn);
+            }
+        }
+        template <bool accumulate>
+        void add_query_part(float* sums, const BackwardStep& step) const {
+            const float *changes = space(scratch.changes_turned), *keys = space(scratch.row_scored);
+            if (keys_finite || !tile.hides(step)) return cpu::multiply<columns, scored_width, rows, accumulate, sum_columns>(sums, changes, keys);
+            for (int c = 0; c < columns; ++c) {
+                int column = step.first + c;
+                cpu::multiply_paired<scored_width, rows, accumulate>(sums + c * sum_columns, changes + c * rows, keys, [&](int r) {
+                    return column >= tile.paired_begin(r) && column < tile.paired_end(r) && !bias_hides<CpuBackward>(p.forward, tile, step.head, r, column);
+                });
+            }
+        }
+
+        // [rows][round_up(depth, lanes)]; zeros past the end. Whether all are finite.
         template <int depth>
-        void copy_rows(float* to, const void* base, const Strides& strides) const {
+        bool copy_rows(float* to, const void* base, const Strides& strides) const {
+            constexpr int width = round_up(depth, cpu::lanes);
+            cpu::Vector zeros{};  // 0 * x is NaN where x is not finite
             for (int r = 0; r < rows; ++r) {
                 const Element* from = tile.inside(r) ? row_of((const Element*)base, strides, tile.batch, tile.head, tile.first_row + r) : nullptr;
-                int c = 0;
-                for (; c + cpu::lanes <= depth; c += cpu::lanes) *(cpu::Vector*)(to + r * depth + c) = cpu::load(from, c, depth);
-                for (; c < depth; ++c) to[r * depth + c] = from ? cpu::to_float(from[c]) : 0;
+                for (int c = 0; c < width; c += cpu::lanes) {
+                    cpu::Vector x = cpu::load(from, c, depth);
+                    zeros += 0 * x;
+                    *(cpu::Vector*)(to + r * width + c) = x;
+                }
             }
+            return cpu::Lane::row_sum(zeros) == 0;
         }
         template <int depth>
         Operand<depth> copy_columns(long long straight, long long turned, const BackwardStep& step, const void* base, const Strides& strides) const {
@@ -191,6 +221,15 @@ struct CpuBackward : cpu::Lane {
     static TILEWRIGHT_DEVICE bool leads_row() { return true; }
     static TILEWRIGHT_DEVICE cpu::Vector values_at(const float* from) { return *(const cpu::Vector*)from; }
     static TILEWRIGHT_DEVICE float sum_of_sharers(float x) { return x; }
+    // The sums of dQ: the first tile of keys stores, and adds to nothing; where none has, nobody is seen.
+    static TILEWRIGHT_DEVICE void clear_query_sums(const PlainBackwardParameters& p, long long row) {
+        if (row % Config::block_q == 0) p.turns[row / Config::block_q] = 0;
+    }
+    static void store_query_sums(const PlainBackwardParameters& p, long long row, Element* to) {
+        bool seen = p.turns[row / Config::block_q] != 0;
+        const float* sums = p.query_sums + row * sum_columns;
+        for (int c = 0; c < Config::head_dim; ++c) to[c] = cpu::rounded(Element(), seen ? sums[c] * p.forward.scale : 0);
+    }
     template <int count>
     static TILEWRIGHT_DEVICE float dot(const Element* a, const Element* b) {
         cpu::Vector sum{};

@@ -33,14 +33,14 @@ TILEWRIGHT_DEVICE void multiply_block(float* c, int c_stride, const Left* a, int
         TILEWRIGHT_REGISTERS for (int j = 0; j < wide; ++j) *(Vector*)(c + i * c_stride + j * lanes) = block[i][j];
 }
 
-// c[M][N] (+)= a[M][steps] b[steps][N], all dense.
-template <int M, int N, int steps, bool accumulate, class Left>
+// c[M][N] (+)= a[M][steps] b[steps][N]; strides between rows, dense unless said.
+template <int M, int N, int steps, bool accumulate, int c_stride = N, int a_stride = steps, class Left>
 void multiply(float* c, const Left* a, const float* b) {
     constexpr int wide = block_columns(N / lanes), tall = min_of(block_rows(wide), M), tail = M % tall;
     for (int n = 0; n < N; n += wide * lanes) {
         int m = 0;
-        for (; m + tall <= M; m += tall) multiply_block<tall, wide, accumulate>(c + m * N + n, N, a + m * steps, steps, b + n, N, steps);
-        if constexpr (tail > 0) multiply_block<tail, wide, accumulate>(c + m * N + n, N, a + m * steps, steps, b + n, N, steps);
+        for (; m + tall <= M; m += tall) multiply_block<tall, wide, accumulate>(c + m * c_stride + n, c_stride, a + m * a_stride, a_stride, b + n, N, steps);
+        if constexpr (tail > 0) multiply_block<tail, wide, accumulate>(c + m * c_stride + n, c_stride, a + m * a_stride, a_stride, b + n, N, steps);
     }
 }
 

@@ -18,7 +18,7 @@ TEST_P(Cpu, KeepsTheNumericsContract) {
     options.operation = GetParam();
     Config other;
     other.block_q = 48, other.block_kv = 96, other.overlapped = 1, other.slack = 0, other.packs_heads = 1;
-    if (GetParam() == Operation::backward) other = {}, other.block_q = 32, other.block_kv = 128;
+    if (GetParam() == Operation::backward) other = {}, other.block_q = 64, other.block_kv = 128, other.dq = 2;
     if (GetParam() == Operation::decode) other = {}, other.block_q = 4, other.block_kv = 32, other.packs_heads = 1, other.units = 2;
     options.configs = {Config{}, other};
     if (GetParam() == Operation::decode) options.configs[0].block_q = 16;
