@@ -101,7 +101,7 @@ std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& 
         plan.push_back({attention_backward_keys, config});
         if (config.dq == 0) plan.push_back({attention_backward_queries, arch.family == Family::cpu ? config : changed_over(config)});
         else plan.push_back({attention_backward_epilogue, config});
-        if (problem.bias) plan.push_back({attention_backward_bias, plan.back().config});
+        if (problem.bias) plan.push_back({attention_backward_bias, plan.back().config}), plan.back().config.dq = 0;
     }
     if (problem.sink) plan.push_back({attention_backward_sink, config});
     return plan;

@@ -76,7 +76,7 @@ Prediction predict_by_rates(const KernelSpec& spec, const Arch& arch, Prediction
         result.tiles = int64_t(units);
         double under_way = result.occupancy.blocks * c.stages * double(c.block_kv * (p.head_dim + p.head_dim_v)) * double(size_of(p.dtype));
         if (!cpu) reach = std::min({1.0, under_way / bytes_under_way, units / arch.units});
-    } else if (!is_over_keys(spec.kind) && spec.kind != KernelKind::attention_backward_queries) {  // of the backward, row by row
+    } else if (!is_over_keys(spec.kind) && !gives_bias(spec.kind) && spec.kind != KernelKind::attention_backward_queries) {  // of the backward, row by row
         result.work = work_of_rows(spec);
         result.tiles = p.batch * p.heads_q * divide_up(p.seq_q, kernel::backward_query_block);
     } else {
