@@ -103,10 +103,10 @@ TEST_F(BackwardCall, EqualsDifferencesOfTheForwardCall) {
 TEST_F(BackwardCall, NamesWhatIsWrong) {
     make("sq5,skv5,d8,fp32,sink");
     tensors.workspace = nullptr;
-    EXPECT_EQ(error(), "the workspace has 0 bytes; it must have 33800");
+    EXPECT_EQ(error(), "the workspace has 0 bytes; it must have 1024");
     make("sq5,skv5,d8,fp32,sink");
-    tensors.workspace_bytes = 33799;
-    EXPECT_EQ(error(), "the workspace has 33799 bytes; it must have 33800");
+    tensors.workspace_bytes = 1023;
+    EXPECT_EQ(error(), "the workspace has 1023 bytes; it must have 1024");
     make("sq5,skv5,d8,fp32,sink");
     tensors.forward.lse = nullptr;
     EXPECT_EQ(error(), "lse is null; the backward needs that of the forward");
