@@ -90,9 +90,7 @@ Status Attention::backward_packed(const Problem& problem, const BackwardTensors&
     TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(repeatable_if(t.deterministic, problem), traits));
     TILEWRIGHT_RETURN_IF_ERROR(check_workspace(ready.plan, t.workspace, t.workspace_bytes));
     kernel::BackwardParameters parameters = gradient_parameters(flat, t, extents);
-    parameters.query_starts = s.query_starts, parameters.key_starts = s.key_starts;
-    parameters.sequences = static_cast<int>(problem.batch), parameters.wide = s.type == IndexType::int64;
-    parameters.top_left = problem.alignment == Alignment::top_left;
+    set_sequences(parameters, problem, s);
     OperationParameters all = parameters;
     use_workspace(ready.plan, t.workspace, all);
     return launch(*state_->device, ready.kernels, all, stream);

@@ -49,15 +49,13 @@ Status forward_packed(tilewright_context* context, const tilewright_problem* giv
 }
 
 Result<BackwardTensors> tensors_of(const tilewright_backward_tensors* caller) {
-    TILEWRIGHT_RETURN_IF_ERROR(check_struct("tensors", caller, first_backward_size));
-    tilewright_backward_tensors complete = TILEWRIGHT_INIT_BACKWARD_TENSORS, *t = &complete;
-    std::memcpy(t, caller, std::min<size_t>(caller->struct_size, sizeof complete));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const tilewright_backward_tensors t, completed("tensors", caller, TILEWRIGHT_INIT_BACKWARD_TENSORS, first_backward_size));
     BackwardTensors tensors;
-    TILEWRIGHT_ASSIGN_OR_RETURN(tensors.forward, tensors_of(t->forward));
-    tensors.out_gradient = input_of(t->out_gradient), tensors.lse_gradient = t->lse_gradient;
-    tensors.query_gradient = output_of(t->query_gradient), tensors.key_gradient = output_of(t->key_gradient), tensors.value_gradient = output_of(t->value_gradient);
-    tensors.sink_gradient = t->sink_gradient, tensors.bias_gradient = output_of(t->bias_gradient);
-    tensors.workspace = t->workspace, tensors.workspace_bytes = t->workspace_bytes, tensors.deterministic = t->deterministic != 0;
+    TILEWRIGHT_ASSIGN_OR_RETURN(tensors.forward, tensors_of(t.forward));
+    tensors.out_gradient = input_of(t.out_gradient), tensors.lse_gradient = t.lse_gradient;
+    tensors.query_gradient = output_of(t.query_gradient), tensors.key_gradient = output_of(t.key_gradient), tensors.value_gradient = output_of(t.value_gradient);
+    tensors.sink_gradient = t.sink_gradient, tensors.bias_gradient = output_of(t.bias_gradient);
+    tensors.workspace = t.workspace, tensors.workspace_bytes = t.workspace_bytes, tensors.deterministic = t.deterministic != 0;
     return tensors;
 }
 

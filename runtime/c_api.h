@@ -1,6 +1,8 @@
 // What the C interface's functions share: errors as numbers and a sentence, sizes of structures, and translation.
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <string>
 
 #include "tilewright/problem.h"
@@ -21,6 +23,14 @@ Status check_struct(const char* what, const Struct* given, size_t least = sizeof
     if (given->struct_size < least)
         return invalid_argument(std::string(what) + ".struct_size is " + std::to_string(given->struct_size) + "; this library needs at least " + std::to_string(least));
     return {};
+}
+
+// The caller's structure, and where an older caller's ends the values of `init`.
+template <class Struct>
+Result<Struct> completed(const char* what, const Struct* given, Struct init, size_t least) {
+    TILEWRIGHT_RETURN_IF_ERROR(check_struct(what, given, least));
+    std::memcpy(&init, given, std::min<size_t>(given->struct_size, sizeof init));
+    return init;
 }
 
 // Callers of the first version end before these.

@@ -20,24 +20,22 @@ tilewright_status report(const Status& status) {
 }
 
 Result<Problem> problem_of(const tilewright_problem* caller) {
-    TILEWRIGHT_RETURN_IF_ERROR(check_struct("problem", caller, first_problem_size));
-    tilewright_problem complete = TILEWRIGHT_INIT_PROBLEM, *given = &complete;
-    std::memcpy(given, caller, std::min<size_t>(caller->struct_size, sizeof complete));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const tilewright_problem given, completed("problem", caller, TILEWRIGHT_INIT_PROBLEM, first_problem_size));
     Problem p;
-    if (given->operation < TILEWRIGHT_FORWARD || given->operation > TILEWRIGHT_DECODE)
-        return invalid_argument("operation is " + std::to_string(given->operation) + "; it must be from 1 to 3");
-    p.operation = static_cast<Operation>(given->operation);
-    p.deterministic = given->deterministic != 0;
-    p.page_size = given->page_size, p.shortest_kv = given->shortest_kv, p.length_seed = given->length_seed;
-    if (given->dtype < TILEWRIGHT_FP32 || given->dtype > TILEWRIGHT_BF16)
-        return invalid_argument("dtype is " + std::to_string(given->dtype) + "; it must be from 1 to 3");
-    if (given->alignment < TILEWRIGHT_BOTTOM_RIGHT || given->alignment > TILEWRIGHT_TOP_LEFT)
-        return invalid_argument("alignment is " + std::to_string(given->alignment) + "; it must be 1 or 2");
-    p.batch = given->batch, p.heads_q = given->heads_q, p.heads_kv = given->heads_kv, p.seq_q = given->seq_q, p.seq_kv = given->seq_kv;
-    p.head_dim = given->head_dim, p.head_dim_v = given->head_dim_v;
-    p.dtype = static_cast<DType>(given->dtype), p.alignment = static_cast<Alignment>(given->alignment);
-    p.window_left = given->window_left, p.window_right = given->window_right;
-    p.softcap = given->softcap != 0, p.bias = given->bias != 0, p.alibi = given->alibi != 0, p.sink = given->sink != 0;
+    if (given.operation < TILEWRIGHT_FORWARD || given.operation > TILEWRIGHT_DECODE)
+        return invalid_argument("operation is " + std::to_string(given.operation) + "; it must be from 1 to 3");
+    p.operation = static_cast<Operation>(given.operation);
+    p.deterministic = given.deterministic != 0;
+    p.page_size = given.page_size, p.shortest_kv = given.shortest_kv, p.length_seed = given.length_seed;
+    if (given.dtype < TILEWRIGHT_FP32 || given.dtype > TILEWRIGHT_BF16)
+        return invalid_argument("dtype is " + std::to_string(given.dtype) + "; it must be from 1 to 3");
+    if (given.alignment < TILEWRIGHT_BOTTOM_RIGHT || given.alignment > TILEWRIGHT_TOP_LEFT)
+        return invalid_argument("alignment is " + std::to_string(given.alignment) + "; it must be 1 or 2");
+    p.batch = given.batch, p.heads_q = given.heads_q, p.heads_kv = given.heads_kv, p.seq_q = given.seq_q, p.seq_kv = given.seq_kv;
+    p.head_dim = given.head_dim, p.head_dim_v = given.head_dim_v;
+    p.dtype = static_cast<DType>(given.dtype), p.alignment = static_cast<Alignment>(given.alignment);
+    p.window_left = given.window_left, p.window_right = given.window_right;
+    p.softcap = given.softcap != 0, p.bias = given.bias != 0, p.alibi = given.alibi != 0, p.sink = given.sink != 0;
     TILEWRIGHT_RETURN_IF_ERROR(validate(p));
     return p;
 }

@@ -89,9 +89,7 @@ Status Attention::forward_packed(const Problem& problem, const ForwardTensors& t
     OperationParameters all = kernel::PackedParameters{};
     auto& parameters = std::get<kernel::PackedParameters>(all);
     parameters.forward = forward_parameters(flat, t, tensors);
-    parameters.query_starts = s.query_starts, parameters.key_starts = s.key_starts;
-    parameters.sequences = static_cast<int>(problem.batch), parameters.wide = s.type == IndexType::int64;
-    parameters.top_left = problem.alignment == Alignment::top_left;
+    set_sequences(parameters, problem, s);
     CallTraits traits;
     traits.aligned = aligned, traits.rescaled = !(parameters.forward.scale > 0), traits.packed = true;
     TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(problem, traits));
