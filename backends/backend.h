@@ -41,6 +41,8 @@ struct DeviceInfo {
     std::string driver;
     std::string pci = {};  // its address as "00000000:3b:00.0"; empty: it has none, or it is not known
 };
+// As `pci` has it, of a device's numbers.
+std::string pci_address(int domain, int bus, int device);
 
 class Kernel {  // a loaded kernel; owned by the caller, must not outlive its Device
 public:

@@ -2,6 +2,7 @@
 #include "backends/registry.h"
 
 #include <charconv>
+#include <cstdio>
 
 namespace tilewright {
 
@@ -14,6 +15,12 @@ Result<Backend*> find_backend(std::string_view name) {
     for (Backend* backend : backends())
         if (name == backend->name()) return backend;
     return Status(StatusCode::not_found, "unknown backend '" + std::string(name) + "'; known are cpu, nvidia, amd");
+}
+
+std::string pci_address(int domain, int bus, int device) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%08x:%02x:%02x.0", static_cast<unsigned>(domain), static_cast<unsigned>(bus), static_cast<unsigned>(device));
+    return text;
 }
 
 Result<std::unique_ptr<Device>> open_device(std::string_view id) {

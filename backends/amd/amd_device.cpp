@@ -269,10 +269,7 @@ Result<DeviceInfo> describe_device(const Hip& hip, int index) {
     arch.last_level_cache_bytes = std::max(arch.last_level_cache_bytes, arch.l2_bytes);
     arch.clock_ghz = value(attribute::clock_khz) * 1e-6;
     int warp_size = value(attribute::warp_size);
-    char pci[32];
-    std::snprintf(pci, sizeof pci, "%08x:%02x:%02x.0", static_cast<unsigned>(value(attribute::pci_domain)), static_cast<unsigned>(value(attribute::pci_bus)),
-                  static_cast<unsigned>(value(attribute::pci_device)));
-    info.pci = pci;
+    info.pci = pci_address(value(attribute::pci_domain), value(attribute::pci_bus), value(attribute::pci_device));
     if (!failed.ok()) return failed;
     if (warp_size != arch.warp_size)
         return Status(StatusCode::unsupported,

@@ -77,10 +77,7 @@ Result<DeviceInfo> describe_device(const Driver& driver, int index) {
     // Two transfers a clock; some drivers report no memory clock.
     double bandwidth = 2.0 * value(attribute::memory_clock_khz) * 1e3 * value(attribute::bus_bits) / 8 * 1e-9;
     if (bandwidth > 0) arch.memory_gbps = bandwidth;
-    char pci[32];
-    std::snprintf(pci, sizeof pci, "%08x:%02x:%02x.0", static_cast<unsigned>(value(attribute::pci_domain)), static_cast<unsigned>(value(attribute::pci_bus)),
-                  static_cast<unsigned>(value(attribute::pci_device)));
-    info.pci = pci;
+    info.pci = pci_address(value(attribute::pci_domain), value(attribute::pci_bus), value(attribute::pci_device));
     if (!failed.ok()) return failed;
     return info;
 }

@@ -62,7 +62,7 @@ TILEWRIGHT_DEVICE void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
-// The copies of hopper_ptx.h for what is read once: it need not stay in the cache.
+// The copies above for what is read once: it need not stay in the cache.
 TILEWRIGHT_DEVICE void copy_panels_once(unsigned to, const TensorMap* map, unsigned barrier, int row, int head, int batch) {
     asm volatile(
         "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
