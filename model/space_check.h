@@ -1,0 +1,13 @@
+// What makes a candidate: for the space's own files.
+#pragma once
+#include "model/space.h"
+
+namespace tilewright {
+
+// check(), and `constraint` is the last one looked at: of a rejected config, the one that rejects it. An operation's kernels are judged one after another.
+Status judge(const Space& space, const Config& config, Constraint& constraint);
+
+// Whether a wave alone has no room for a long row and its share of keys and values: up to four share them, rows or not.
+bool is_tight(const Problem& problem, const Arch& arch);
+
+}  // namespace tilewright
