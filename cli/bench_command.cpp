@@ -26,10 +26,10 @@ constexpr const char* default_problems[] = {"forward:b1,hq8,hkv8,sq2048,skv2048,
                                             "forward:b1,hq8,hkv8,sq2048,skv2048,d64,bf16", "forward:b1,hq8,hkv2,sq1024,skv1024,d64,fp32,causal",
                                             "forward:b1,hq4,hkv4,sq4096,skv4096,d64,fp32"};
 
-struct Times {
-    std::vector<double> us;
+struct Samples {
+    std::vector<double> values;
     double quantile(double q) const {
-        std::vector<double> sorted = us;
+        std::vector<double> sorted = values;
         std::sort(sorted.begin(), sorted.end());
         return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
     }
@@ -40,12 +40,12 @@ struct Times {
 struct Row {
     Problem problem;
     LookupResult found;
-    Times tiled, standard;      // standard stays empty where the score matrix would be too large
-    Times peer;  // of the CPU, not in us: sgemm's GFLOP/s, or for decoding GB/s of a plain read of as many bytes; may stay empty
+    Samples tiled, standard;  // us; standard stays empty where the score matrix would be too large
+    Samples peer;             // of the CPU: sgemm's GFLOP/s, or for decoding GB/s of a plain read of as many bytes; may stay empty
     bool reads() const { return problem.operation == Operation::decode; }
     double of_peer() const { return (reads() ? gbps(tiled) : gflops(tiled)) / peer.median(); }
-    double gflops(const Times& times) const { return useful_flops(problem) / times.median() * 1e-3; }
-    double gbps(const Times& times) const { return compulsory_bytes(problem) / times.median() * 1e-3; }  // of what must be moved at least
+    double gflops(const Samples& times) const { return useful_flops(problem) / times.median() * 1e-3; }
+    double gbps(const Samples& times) const { return compulsory_bytes(problem) / times.median() * 1e-3; }  // of what must be moved at least
 };
 
 constexpr int64_t largest_matrix_bytes = int64_t{4} << 30;
@@ -100,7 +100,7 @@ private:
     struct Timed {
         ReadyOperation operation;
         DeviceWorkload::Bound bound;
-        Times* times;
+        Samples* times;
     };
 
     // Nothing is timed before it is verified.
@@ -120,18 +120,18 @@ private:
     }
 
     // One of each after the other, so that a drifting clock meets all alike.
-    Status time_in_turns(const std::vector<Timed>& all, const std::function<double()>& peer, Times& peers) {
-        auto time = [&](const Timed& timed, Times& times) -> Status {
+    Status time_in_turns(const std::vector<Timed>& all, const std::function<double()>& peer, Samples& peers) {
+        auto time = [&](const Timed& timed, Samples& times) -> Status {
             TILEWRIGHT_ASSIGN_OR_RETURN(std::vector<double> us, device_->time_us(1, {}, [&] { return launch(*device_, timed.operation.kernels, timed.bound.parameters, nullptr); }));
-            times.us.push_back(us.at(0));
+            times.values.push_back(us.at(0));
             return {};
         };
-        Times warm_up;
+        Samples warm_up;
         for (int i = 0; i < 2; ++i) TILEWRIGHT_RETURN_IF_ERROR(time(all[0], warm_up));
         if (peer) peer();
         for (int i = 0; i < repeats_; ++i) {
             for (const Timed& timed : all) TILEWRIGHT_RETURN_IF_ERROR(time(timed, *timed.times));
-            if (peer) peers.us.push_back(peer());
+            if (peer) peers.values.push_back(peer());
         }
         return {};
     }
@@ -148,10 +148,10 @@ nlohmann::json to_json_row(const Row& row) {
                         {"found", name(row.found.provenance)}, {"median_us", row.tiled.median()},
                         {"spread", row.tiled.spread()},        {"gflops", row.gflops(row.tiled)},
                         {"gbps", row.gbps(row.tiled)}};
-    if (!row.standard.us.empty())
+    if (!row.standard.values.empty())
         json["standard_median_us"] = row.standard.median(), json["standard_spread"] = row.standard.spread(),
         json["speedup"] = row.standard.median() / row.tiled.median();
-    if (!row.peer.us.empty()) json[row.reads() ? "read_gbps" : "sgemm_gflops"] = row.peer.median(), json[row.reads() ? "of_read" : "of_sgemm"] = row.of_peer();
+    if (!row.peer.values.empty()) json[row.reads() ? "read_gbps" : "sgemm_gflops"] = row.peer.median(), json[row.reads() ? "of_read" : "of_sgemm"] = row.of_peer();
     return json;
 }
 
@@ -159,8 +159,8 @@ void print_row(const Row& row) {
     std::printf("%-58s %-9s %9.3f ms +-%3.0f%% %9.1f GFLOP/s", to_text(row.problem).c_str(), name(row.found.provenance), row.tiled.median() * 1e-3,
                 50 * row.tiled.spread(), row.gflops(row.tiled));
     if (row.reads()) std::printf("  %7.1f GB/s", row.gbps(row.tiled));
-    if (!row.standard.us.empty()) std::printf("  %5.2fx standard", row.standard.median() / row.tiled.median());
-    if (!row.peer.us.empty()) std::printf("  %3.0f%% of %s (%.1f)", 100 * row.of_peer(), row.reads() ? "a plain read" : "sgemm", row.peer.median());
+    if (!row.standard.values.empty()) std::printf("  %5.2fx standard", row.standard.median() / row.tiled.median());
+    if (!row.peer.values.empty()) std::printf("  %3.0f%% of %s (%.1f)", 100 * row.of_peer(), row.reads() ? "a plain read" : "sgemm", row.peer.median());
     std::printf("\n");
     std::fflush(stdout);
 }
@@ -176,12 +176,12 @@ Result<double> call_overhead_us(const std::string& device, int threads, const st
     ForwardTensors tensors;
     tensors.query = tensors.key = tensors.value = dense(static_cast<const void*>(memory), 1, 1, 16);
     tensors.out = dense(static_cast<void*>(static_cast<char*>(memory) + 512), 1, 1, 16);
-    Times times;
+    Samples times;
     Status status;
     for (int i = 0; i < 2000 && status.ok(); ++i) {
         auto start = std::chrono::steady_clock::now();
         status = attention.forward(problem, tensors);
-        times.us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+        times.values.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
     }
     if (status.ok()) status = attention.synchronize();
     (void)attention.free(memory).ok();
