@@ -37,6 +37,12 @@ struct Score {
     bool hidden = false;  // by a bias of -infinity; a score of -infinity that query or key make is seen
 };
 
+// The largest of what gradients sum up.
+struct Terms {
+    double of_products = 0, of_bias = 0;
+    void take(const Terms& other) { of_products = std::max(of_products, other.of_products), of_bias = std::max(of_bias, other.of_bias); }
+};
+
 // Real is double for the reference, float for the naive form, which also rounds operands.
 template <class Real>
 class Backward {
@@ -44,7 +50,7 @@ class Backward {
 
 public:
     Backward(const AttentionInputs& inputs, const OutputGradients& given) : in_(inputs), p_(inputs.problem), given_(given) {}
-    double largest_term = 0, largest_bias_term = 0;
+    Terms largest;
 
     QueryRow query_row(int64_t b, int64_t h, int64_t i) const { return {b, h, i, load(in_.query, b, h, i, p_.head_dim), load(given_.out, b, h, i, p_.head_dim_v)}; }
     KeyRow key_row(int64_t b, int64_t kv_head, int64_t j) const { return {j, load(in_.key, b, kv_head, j, p_.head_dim), load(in_.value, b, kv_head, j, p_.head_dim_v)}; }
@@ -76,14 +82,14 @@ public:
     // A pair's part of the gradients of its query, key and value, of those that are given; and of its score.
     Real add(const QueryRow& q, const KeyRow& k, Real probability, Real towards, Real delta, Real slope, double* query, double* key, double* value) {
         Real score_gradient = probability * (towards - delta), product_gradient = rounded(score_gradient * slope) * Real(in_.scale);
-        double bias_term = double(std::abs(probability) * (std::abs(towards) + std::abs(delta))), weight = bias_term * double(std::abs(slope * Real(in_.scale))), largest = 0;
-        if (std::isfinite(bias_term)) largest_bias_term = std::max(largest_bias_term, bias_term);
+        double bias_term = double(std::abs(probability) * (std::abs(towards) + std::abs(delta))), weight = bias_term * double(std::abs(slope * Real(in_.scale))), factor = 0;
+        if (std::isfinite(bias_term)) largest.take({0, bias_term});
         for (size_t d = 0; d < q.query.size(); ++d) {
             if (query) accumulate(query[d], product_gradient * Real(k.key[d]));
             if (key) accumulate(key[d], product_gradient * Real(q.query[d]));
-            largest = std::max(largest, double(std::max(query ? std::abs(k.key[d]) : 0, key ? std::abs(q.query[d]) : 0)));
+            factor = std::max(factor, double(std::max(query ? std::abs(k.key[d]) : 0, key ? std::abs(q.query[d]) : 0)));
         }
-        if (double term = weight * largest; std::isfinite(term)) largest_term = std::max(largest_term, term);
+        if (double term = weight * factor; std::isfinite(term)) largest.take({term, 0});
         for (size_t d = 0; value && d < q.out_gradient.size(); ++d) accumulate(value[d], probability * Real(q.out_gradient[d]));
         return score_gradient;
     }
@@ -137,13 +143,11 @@ void add_query(Backward<Real>& one, const AttentionInputs& inputs, const Forward
     if (p.sink) sink_gradient = -double(share_of(Real(inputs.sink[q.head])) * delta);
 }
 
-struct Terms {
-    double of_products = 0, of_bias = 0;
-};
-
 template <class Real>
 void finish(const Problem& p, Gradients& g, const std::vector<Terms>& terms) {
-    for (const Terms& term : terms) g.largest_term = std::max(g.largest_term, term.of_products), g.largest_bias_term = std::max(g.largest_bias_term, term.of_bias);
+    Terms largest;
+    for (const Terms& term : terms) largest.take(term);
+    g.largest_term = largest.of_products, g.largest_bias_term = largest.of_bias;
     if (std::is_same_v<Real, float>)
         for (std::vector<double>* gradient : {&g.query, &g.key, &g.value})
             for (double& x : *gradient) x = round_to(p.dtype, x);
@@ -170,7 +174,7 @@ Gradients backward(const AttentionInputs& inputs, const OutputGradients& given, 
         for (int64_t j = 0; j < p.seq_kv; ++j) keys.push_back(one.key_row(b, kv_head, j));
         for (int64_t h = kv_head * group_size; h < (kv_head + 1) * group_size; ++h)
             for (int64_t i = 0; i < p.seq_q; ++i) add_query(one, inputs, results, keys, one.query_row(b, h, i), g, g.sink_terms[size_t((b * p.heads_q + h) * p.seq_q + i)]);
-        terms[size_t(n)] = {one.largest_term, one.largest_bias_term};
+        terms[size_t(n)] = one.largest;
     });
     finish<Real>(p, g, terms);
     return g;
@@ -213,7 +217,7 @@ Gradients gradient_rows(const AttentionInputs& inputs, const OutputGradients& gi
             Real gradient = add(one, q, one.key_row(q.batch, q.head / (p.heads_q / p.heads_kv), j), &g.query[size_t(n) * d_qk], nullptr, nullptr);
             if (p.bias) g.bias[size_t(n * p.seq_kv + j)] = double(gradient);
         }
-        terms[size_t(n)] = {one.largest_term, one.largest_bias_term};
+        terms[size_t(n)] = one.largest;
     });
     parallel_for(int64_t(keys.size()), threads, [&](int64_t n) {
         Backward<Real> one(inputs, given);
@@ -224,7 +228,7 @@ Gradients gradient_rows(const AttentionInputs& inputs, const OutputGradients& gi
             for (int64_t i = 0; i < p.seq_q; ++i)
                 if (KeyRange visible = visible_keys(p, i); j >= visible.begin && j < visible.end)
                     add(one, one.query_row(b, h, i), k, nullptr, &g.key[size_t(n) * d_qk], &g.value[size_t(n) * d_v]);
-        terms[queries.size() + size_t(n)] = {one.largest_term, one.largest_bias_term};
+        terms[queries.size() + size_t(n)] = one.largest;
     });
     finish<Real>(p, g, terms);
     return g;
