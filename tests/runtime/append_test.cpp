@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tilewright/tilewright.h"
+#include "runtime/c_call.h"
 
 namespace tilewright {
 namespace {
@@ -57,7 +57,6 @@ TEST(Append, IsTheSameFromC) {
     tilewright_problem problem = TILEWRIGHT_INIT_PROBLEM;
     ASSERT_EQ(tilewright_parse_problem(to_text(call.problem).c_str(), &problem), TILEWRIGHT_OK);
     const AppendTensors t = call.tensors();
-    auto c_tensor = [](const auto& of) { return tilewright_tensor{of.data, of.batch_stride, of.head_stride, of.row_stride, of.column_stride}; };
     tilewright_append_tensors tensors = TILEWRIGHT_INIT_APPEND_TENSORS;
     tensors.key = c_tensor(t.key), tensors.value = c_tensor(t.value), tensors.key_cache = c_tensor(t.key_cache), tensors.value_cache = c_tensor(t.value_cache);
     tensors.rows = t.rows, tensors.lengths = t.lengths, tensors.block_table = t.block_table, tensors.table_stride = t.table_stride;

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tilewright/tilewright.h"
+#include "runtime/c_call.h"
 
 namespace tilewright {
 namespace {
@@ -81,19 +81,15 @@ TEST(PackedBackward, IsTheSameFromC) {
     ASSERT_EQ(tilewright_open(&options, &context), TILEWRIGHT_OK) << tilewright_last_error();
     tilewright_problem problem = TILEWRIGHT_INIT_PROBLEM;
     ASSERT_EQ(tilewright_parse_problem(to_text(call.problem).c_str(), &problem), TILEWRIGHT_OK);
-    tilewright_forward_tensors forward = TILEWRIGHT_INIT_FORWARD_TENSORS;
     tilewright_backward_tensors tensors = TILEWRIGHT_INIT_BACKWARD_TENSORS;
     const BackwardTensors t = call.backward_tensors();
-    auto c_tensor = [](const auto& of) { return tilewright_tensor{of.data, of.batch_stride, of.head_stride, of.row_stride, of.column_stride}; };
-    forward.query = c_tensor(t.forward.query), forward.key = c_tensor(t.forward.key), forward.value = c_tensor(t.forward.value), forward.out = c_tensor(t.forward.out);
-    forward.lse = t.forward.lse, tensors.forward = &forward, tensors.out_gradient = c_tensor(t.out_gradient), tensors.lse_gradient = t.lse_gradient;
+    const tilewright_forward_tensors forward = c_tensors(t.forward);
+    tensors.forward = &forward, tensors.out_gradient = c_tensor(t.out_gradient), tensors.lse_gradient = t.lse_gradient;
     tensors.query_gradient = c_tensor(t.query_gradient), tensors.key_gradient = c_tensor(t.key_gradient), tensors.value_gradient = c_tensor(t.value_gradient);
     ASSERT_EQ(tilewright_backward_packed_workspace_bytes(context, &problem, call.query_rows, &tensors.workspace_bytes), TILEWRIGHT_OK) << tilewright_last_error();
     std::vector<char> workspace(static_cast<size_t>(tensors.workspace_bytes));
     tensors.workspace = workspace.data();
-    const PackedSequences s = call.sequences();
-    tilewright_packed_sequences sequences = TILEWRIGHT_INIT_PACKED_SEQUENCES;
-    sequences.query_starts = s.query_starts, sequences.key_starts = s.key_starts, sequences.query_rows = s.query_rows, sequences.key_rows = s.key_rows;
+    const tilewright_packed_sequences sequences = c_sequences(call.sequences());
     tensors.struct_size = offsetof(tilewright_backward_tensors, bias_gradient);  // as an older caller has it
     EXPECT_EQ(tilewright_backward_packed(context, &problem, &tensors, &sequences, nullptr), TILEWRIGHT_OK) << tilewright_last_error();
     call.expect_gradients("from C");

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tilewright/tilewright.h"
+#include "runtime/c_call.h"
 
 namespace tilewright {
 namespace {
@@ -71,15 +71,10 @@ TEST(Packed, IsTheSameFromC) {
     ASSERT_EQ(tilewright_open(&options, &context), TILEWRIGHT_OK) << tilewright_last_error();
     tilewright_problem problem = TILEWRIGHT_INIT_PROBLEM;
     ASSERT_EQ(tilewright_parse_problem(to_text(call.problem).c_str(), &problem), TILEWRIGHT_OK);
-    tilewright_forward_tensors tensors = TILEWRIGHT_INIT_FORWARD_TENSORS;
-    const ForwardTensors t = call.tensors();
-    auto c_tensor = [](const auto& of) { return tilewright_tensor{of.data, of.batch_stride, of.head_stride, of.row_stride, of.column_stride}; };
-    tensors.query = c_tensor(t.query), tensors.key = c_tensor(t.key), tensors.value = c_tensor(t.value), tensors.out = c_tensor(t.out), tensors.lse = t.lse;
-    const PackedSequences s = call.sequences();
-    tilewright_packed_sequences sequences = TILEWRIGHT_INIT_PACKED_SEQUENCES;
+    const tilewright_forward_tensors tensors = c_tensors(call.tensors());
+    const tilewright_packed_sequences sequences = c_sequences(call.sequences());
     EXPECT_EQ(tilewright_forward_packed(context, &problem, &tensors, nullptr, nullptr), TILEWRIGHT_INVALID_ARGUMENT);
     EXPECT_STREQ(tilewright_last_error(), "sequences is null");
-    sequences.query_starts = s.query_starts, sequences.key_starts = s.key_starts, sequences.query_rows = s.query_rows, sequences.key_rows = s.key_rows;
     EXPECT_EQ(tilewright_forward_packed(context, &problem, &tensors, &sequences, nullptr), TILEWRIGHT_OK) << tilewright_last_error();
     call.expect_right("from C");
     tilewright_close(context);

@@ -82,6 +82,12 @@ T value(const Bundle& bundle, const std::string& name) {
     return value<T>(bundle.launches.at(0), name);
 }
 
+Result<Bundle> written_and_read(const Bundle& bundle) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(const ScratchDirectory scratch, ScratchDirectory::create());
+    TILEWRIGHT_RETURN_IF_ERROR(write_bundle(scratch.file("bundle"), bundle));
+    return read_bundle(scratch.file("bundle"));
+}
+
 // Every size of the launch against the metadata of its code object.
 void expect_agreement(const Bundle& bundle, const BundleLaunch& launch) {
     auto parsed = amd::read_code_object(launch.code);
@@ -102,11 +108,7 @@ void expect_agreement(const Bundle& bundle, const BundleLaunch& launch) {
 
 TEST_P(WorkloadBundle, ReadBackItAgreesWithTheCodeObjectsMetadata) {
     Made made = make("forward:b2,hq4,hkv2,sq100,skv70,d64,bf16,causal", GetParam());
-    auto scratch = ScratchDirectory::create();
-    ASSERT_TRUE(scratch.ok());
-    Status written = write_bundle(scratch->file("bundle"), made.bundle);
-    ASSERT_TRUE(written.ok()) << written.message();
-    auto read = read_bundle(scratch->file("bundle"));
+    auto read = written_and_read(made.bundle);
     ASSERT_TRUE(read.ok()) << read.status().message();
 
     ASSERT_EQ(read->launches.size(), 1u);
@@ -117,11 +119,7 @@ TEST_P(WorkloadBundle, ReadBackItAgreesWithTheCodeObjectsMetadata) {
 
 TEST_P(WorkloadBundle, ABackwardHoldsAllItsLaunchesInTheirOrder) {
     Made made = make("backward:b2,hq4,hkv2,sq100,skv70,d64,bf16,causal,sink", GetParam());
-    auto scratch = ScratchDirectory::create();
-    ASSERT_TRUE(scratch.ok());
-    Status written = write_bundle(scratch->file("bundle"), made.bundle);
-    ASSERT_TRUE(written.ok()) << written.message();
-    auto read = read_bundle(scratch->file("bundle"));
+    auto read = written_and_read(made.bundle);
     ASSERT_TRUE(read.ok()) << read.status().message();
     std::vector<std::string> kernels;
     for (const BundleLaunch& launch : read->launches) {

@@ -9,7 +9,7 @@ namespace {
 template <class Arch>
 std::string run_pass(const kernel::BackwardParameters& p, int order) {
     typename Arch::Arguments arguments{p};
-    return gpu::run(backward_launch<Arch>(p.forward.tiles, Arch::shared_bytes, order), [&](char* shared) { kernel::backward_pass<Arch>(arguments, shared); });
+    return gpu::run(launch_of<Arch>(p.forward.tiles, Arch::shared_bytes, order), [&](char* shared) { kernel::backward_pass<Arch>(arguments, shared); });
 }
 template <class Element, Spec s>
 std::string run(Pass pass, const kernel::BackwardParameters& p, int order) {
@@ -23,7 +23,7 @@ std::string run(Pass pass, const kernel::BackwardParameters& p, int order) {
             if constexpr (s.bias) {
                 using Arch = kernel::Sm80Backward<BackwardConfigOf<Element, swapped(s), Pass::bias>>;
                 typename Arch::Arguments arguments{p};
-                return gpu::run(backward_launch<Arch>(p.forward.tiles, Arch::shared_bytes, order), [&](char* shared) { kernel::attention_backward_bias<Arch>(arguments, shared); });
+                return gpu::run(launch_of<Arch>(p.forward.tiles, Arch::shared_bytes, order), [&](char* shared) { kernel::attention_backward_bias<Arch>(arguments, shared); });
             }
             return "there is no bias";
         default: return run_rows<Keys>(pass, p, order);

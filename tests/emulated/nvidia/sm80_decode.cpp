@@ -1,10 +1,9 @@
 // Decoding on sm_80 in emulation.
-#include "nvidia/cuda.h"
+#include "nvidia/launch.h"
 // Before the kernels.
 #include "decode.h"
 #include "kernels/arch/sm80_decode.h"
 #include "kernels/attention_decode.h"
-#include "spec.h"
 
 namespace tilewright::emulated {
 namespace {
@@ -12,9 +11,7 @@ namespace {
 template <class Arch>
 std::string run_sm80_decode(const kernel::DecodeParameters& decode, int blocks, int order) {
     typename Arch::Arguments arguments{decode};
-    gpu::Launch launch;
-    launch.blocks = blocks, launch.resident = 3, launch.threads = Arch::threads, launch.shared_bytes = Arch::shared_bytes, launch.schedule = gpu::schedule_of(order);
-    return gpu::run(launch, [&](char* shared) { kernel::attention_decode<Arch>(arguments, shared); });
+    return gpu::run(launch_of<Arch>(blocks, Arch::shared_bytes, order), [&](char* shared) { kernel::attention_decode<Arch>(arguments, shared); });
 }
 template <Spec s>
 DecodeKernel decode_kernel(const char* problem) {

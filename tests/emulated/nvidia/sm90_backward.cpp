@@ -19,7 +19,7 @@ std::string run_pass(const kernel::BackwardParameters& p, int order) {
     kernel::TensorMap query = map(f.query, f.query_strides, Config::head_dim, false), key = map(f.key, f.key_strides, Config::head_dim, true);
     kernel::TensorMap value = map(f.value, f.value_strides, Config::head_dim_v, true), out_gradient = map(p.out_gradient, p.out_gradient_strides, Config::head_dim_v, false);
     typename Arch::Arguments arguments = Config::over_keys ? typename Arch::Arguments{key, value, query, out_gradient, p} : typename Arch::Arguments{query, out_gradient, key, value, p};
-    gpu::Launch launch = backward_launch<Arch>(std::min(f.tiles, 3), Arch::shared_bytes, order);
+    gpu::Launch launch = launch_of<Arch>(std::min(f.tiles, most_blocks), Arch::shared_bytes, order);
     launch.registers = kernel::sm90_registers_launched(Config::workers, 1);
     return gpu::run(launch, [&](char* shared) {
         gpu::allow_races(typename Arch::Shared(shared).found_garbage());  // once it is set it stays so

@@ -1,10 +1,9 @@
 // Decoding on sm_90a in emulation: warps that share the keys of a tile, and a warpgroup; dense and in pages, with boxes smaller than a tile and larger.
-#include "nvidia/cuda.h"
+#include "nvidia/launch.h"
 // Before the kernels.
 #include "decode.h"
 #include "kernels/arch/sm90_decode.h"
 #include "kernels/attention_decode.h"
-#include "spec.h"
 
 namespace tilewright::emulated {
 namespace {
@@ -20,9 +19,7 @@ std::string run_sm90_decode(const kernel::DecodeParameters& decode, int blocks, 
                                                                                       Config::paged && Config::block_q == 64));
     };
     typename Arch::Arguments arguments{map(p.key, p.key_strides, Config::head_dim), map(p.value, p.value_strides, Config::head_dim_v), decode};
-    gpu::Launch launch;
-    launch.blocks = blocks, launch.resident = 3, launch.threads = Arch::threads, launch.shared_bytes = Arch::shared_bytes, launch.schedule = gpu::schedule_of(order);
-    return gpu::run(launch, [&](char* shared) { kernel::attention_decode<Arch>(arguments, shared); });
+    return gpu::run(launch_of<Arch>(blocks, Arch::shared_bytes, order), [&](char* shared) { kernel::attention_decode<Arch>(arguments, shared); });
 }
 template <Spec s>
 DecodeKernel decode_kernel(const char* problem) {

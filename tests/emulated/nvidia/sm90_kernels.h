@@ -1,11 +1,10 @@
 // Makes emulated forward kernels of kernels/arch/sm90.h.
 #pragma once
-#include "nvidia/cuda.h"
+#include "nvidia/launch.h"
 // Before the kernels.
 #include "kernels/arch/sm90.h"
 #include "kernels/attention_forward.h"
 #include "packed.h"
-#include "spec.h"
 
 namespace tilewright::emulated {
 
@@ -13,21 +12,18 @@ inline kernel::TensorMap map_of(const void* address, const kernel::Strides& stri
     return gpu::encode(address, kernel::tensor_map_shape(strides, columns, rows, heads, batch, box_rows));
 }
 
-// As backends/nvidia launches it, on a device for three blocks at once.
+// As backends/nvidia launches it.
 template <class Arch, class Parameters>
 std::string run_sm90(const Parameters& parameters, int order) {
     using Config = typename Arch::Config;
-    constexpr int most_blocks = 3;
     typename Arch::Arguments arguments{{}, {}, {}, parameters};
     const kernel::ForwardParameters& p = kernel::forward_of(parameters);
     const void *key = p.seq_kv > 0 ? p.key : p.query, *value = p.seq_kv > 0 ? p.value : p.query;
     arguments.query = map_of(p.query, p.query_strides, Config::head_dim, p.seq_q, p.heads_q, p.batch, Config::block_q);
     arguments.key = map_of(key, p.key_strides, Config::head_dim, p.seq_kv, p.heads_kv, p.batch, Config::block_kv);
     arguments.value = map_of(value, p.value_strides, Config::head_dim_v, p.seq_kv, p.heads_kv, p.batch, Config::block_kv);
-    gpu::Launch launch;
-    launch.blocks = Config::persistent ? std::min(p.tiles, most_blocks) : p.tiles, launch.resident = most_blocks;
-    launch.threads = Arch::threads, launch.shared_bytes = Arch::shared_bytes, launch.bf16 = type_of(typename Config::Element{}) == Type::bf16;
-    launch.registers = kernel::sm90_registers_launched(Config::workers, Config::blocks), launch.schedule = gpu::schedule_of(order);
+    gpu::Launch launch = launch_of<Arch>(Config::persistent ? std::min(p.tiles, most_blocks) : p.tiles, Arch::shared_bytes, order);
+    launch.registers = kernel::sm90_registers_launched(Config::workers, Config::blocks);
     return gpu::run(launch, [&](char* shared) {
         // Warps that clean set it, and others read it whenever they like: once it is set it stays so.
         if constexpr (kernel::nvidia::hides_values<Config>) gpu::allow_races(typename Arch::Shared(shared).found_garbage());
