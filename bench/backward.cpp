@@ -55,6 +55,12 @@ void* tilewright_bench_load_backward(void* device, const char* problem, const ch
     return &loaded.emplace_back(*std::move(kernels));
 }
 
+const char* tilewright_bench_backward_config(void* kernels) {
+    thread_local std::string text;
+    text = tilewright::to_json(static_cast<Kernels*>(kernels)->config);
+    return text.c_str();
+}
+
 int64_t tilewright_bench_backward_workspace(void* kernels, const char* problem) {
     return backward_workspace(*parse_problem(problem), static_cast<Kernels*>(kernels)->config).bytes();
 }

@@ -32,6 +32,8 @@ TILEWRIGHT_BENCH_API void* tilewright_bench_call(void* kernel, const char* probl
 // A backward: loads its kernels for dense, aligned tensors of this problem and says how much workspace a call needs (bytes, of the device).
 // A config without members is the default one. Lives until the process ends.
 TILEWRIGHT_BENCH_API void* tilewright_bench_load_backward(void* device, const char* problem, const char* config);
+// The canonical JSON of its config; until the thread's next call.
+TILEWRIGHT_BENCH_API const char* tilewright_bench_backward_config(void* kernels);
 TILEWRIGHT_BENCH_API int64_t tilewright_bench_backward_workspace(void* kernels, const char* problem);
 // `tensors`: query, key, value, out, out_gradient, query_gradient, key_gradient, value_gradient. `lse`: [batch][heads_q][seq_q], natural logarithm.
 TILEWRIGHT_BENCH_API void* tilewright_bench_call_backward(void* kernels, const char* problem, const TilewrightBenchTensor* tensors, float* lse, void* workspace);

@@ -1,5 +1,5 @@
 """What the scripts that time us beside PyTorch share: a tensor as our library takes it, the head of a report, kernels compiled at once."""
-import concurrent.futures, ctypes, datetime, statistics, subprocess, time
+import concurrent.futures, ctypes, datetime, json, statistics, subprocess, time
 
 import torch
 
@@ -28,6 +28,25 @@ def compile_all(load, texts, what):
     for (d, causal, text), (handle, reason) in loaded.items():
         if not handle: print(f"not run: d{d} causal{causal} {text}: {reason}")
     return loaded
+
+
+def toolchain(report):
+    """Of rows, from the head of a report."""
+    return {"compiler": "nvrtc " + torch.version.cuda, "flags": "", "kernel_source": report["commit"][:16]}
+
+
+def row_of(problem, cell, device, compiler, script):
+    """What `tilewright db import` reads: the winner of a race among candidates, and its sorted times ("us") beside the peers'."""
+    us = cell["us"]
+    at = lambda fraction: us[round(fraction * (len(us) - 1))]
+    return {"problem": problem, "device": {"backend": "nvidia", "arch": "sm_90a", "family": "sm90", "name": device, "units": torch.cuda.get_device_properties(0).multi_processor_count},
+            "toolchain": compiler, "config": json.loads(cell["config"]), "outcome": "correct", "median_us": round(statistics.median(us), 3), "p20_us": round(at(0.2), 3),
+            "p80_us": round(at(0.8), 3), "samples": len(us), "error": cell["error"], "measured_at": int(time.time()),
+            "note": f"scripts/{script}, fastest of {len(cell['candidates'])}"}
+
+
+def write_rows(path, rows):
+    with open(path, "w") as file: file.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
 
 
 def print_ratios(ratios):

@@ -11,14 +11,14 @@ writes the whole score matrix and is left out.
 
 --winners takes what `tilewright db export` writes: the config that was tuned for a cell becomes one of its candidates.
 """
-import argparse, contextlib, ctypes, json, math, re, statistics, sys, time
+import argparse, contextlib, ctypes, json, math, re, statistics, sys
 
 import bench_decode
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from bench_common import Tensor, compile_all, header, print_ratios
+from bench_common import Tensor, compile_all, header, print_ratios, row_of, toolchain, write_rows
 
 HEAD_DIMS = (64, 128, 256)
 SEQUENCES = (512, 1024, 2048, 4096, 8192, 16384)
@@ -176,16 +176,6 @@ def measure(ours, kernels, problem, repeats, peers):
     return cell
 
 
-def row_of(problem, cell, device, compiler):
-    """What `tilewright db import` reads: the winner of a race among candidates, and its times beside the peers'."""
-    us = cell["us"]
-    at = lambda fraction: us[round(fraction * (len(us) - 1))]
-    return {"problem": problem, "device": {"backend": "nvidia", "arch": "sm_90a", "family": "sm90", "name": device, "units": torch.cuda.get_device_properties(0).multi_processor_count},
-            "toolchain": compiler, "config": json.loads(cell["config"]), "outcome": "correct", "median_us": round(statistics.median(us), 3), "p20_us": round(at(0.2), 3),
-            "p80_us": round(at(0.8), 3), "samples": len(us), "error": cell["error"], "measured_at": int(time.time()),
-            "note": f"scripts/bench_peers.py, fastest of {len(cell['candidates'])}"}
-
-
 def winners(path):
     """Tuned configs by problem text."""
     if not path: return {}
@@ -252,11 +242,11 @@ def main():
         for text in map(ours.canonical, CANDIDATES[d]): texts.setdefault((d, causal, text), problem)
     loaded = compile_all(ours.load, texts, "kernels")
     report = header(arguments.commit) | {"cells": {}}
-    rows, compiler = [], {"compiler": "nvrtc " + torch.version.cuda, "flags": "", "kernel_source": report["commit"][:16]}
+    rows, compiler = [], toolchain(report)
     for d, seq, causal in cells:
         kernels = [(text, loaded[d, causal, text][0]) for text in wanted[d, seq, causal] if loaded[d, causal, text][0]]
         cell = measure(ours, kernels, problem_text(d, seq, causal), arguments.repeats, PEERS)
-        rows.append(row_of(canonical_text(d, seq, causal), cell, report["device"], compiler))
+        rows.append(row_of(canonical_text(d, seq, causal), cell, report["device"], compiler, "bench_peers.py"))
         report["cells"][key_of(d, seq, causal)] = cell
         print(key_of(d, seq, causal), {k: v for k, v in cell.items() if k not in ("candidates", "us")}, flush=True)
         if arguments.json:
@@ -264,10 +254,9 @@ def main():
     for problem in more:
         kernels = [(text, loaded[Shape(problem).d, Shape(problem).causal, text][0]) for text in map(ours.canonical, CANDIDATES[Shape(problem).d])]
         cell = measure(ours, [pair for pair in kernels if pair[1]], problem, arguments.repeats, ())
-        rows.append(row_of(problem, cell, report["device"], compiler))
+        rows.append(row_of(problem, cell, report["device"], compiler, "bench_peers.py"))
         print(problem, cell["ours"], cell["config"], flush=True)
-    if arguments.rows:
-        with open(arguments.rows, "w") as file: file.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    if arguments.rows: write_rows(arguments.rows, rows)
     print_table(report["cells"])
     if arguments.decode:
         decode = bench_decode.measure_all(arguments.library, arguments.only)

@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from bench_common import Tensor, compile_all, header, print_ratios
+import bench_peers
+from bench_common import Tensor, compile_all, header, print_ratios, row_of, toolchain, write_rows
 from bench_peers import SEQUENCES, Tilewright, in_turns
 
 # FlashAttention-3 over cuDNN 9.19, both measured on an H200 on 2026-11-29 (docs/performance.md), as in bench_peers.py.
@@ -40,9 +41,10 @@ CANDIDATES = {
 class Backward(Tilewright):
     def __init__(self, path):
         super().__init__(path)
-        for name, result in dict(load_backward=ctypes.c_void_p, call_backward=ctypes.c_void_p, backward_workspace=ctypes.c_int64).items():
+        for name, result in dict(load_backward=ctypes.c_void_p, backward_config=ctypes.c_char_p, call_backward=ctypes.c_void_p, backward_workspace=ctypes.c_int64).items():
             getattr(self.library, "tilewright_bench_" + name).restype = result
         self.library.tilewright_bench_load_backward.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+        self.library.tilewright_bench_backward_config.argtypes = [ctypes.c_void_p]
         self.library.tilewright_bench_backward_workspace.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
         self.library.tilewright_bench_call_backward.argtypes = [ctypes.c_void_p, ctypes.c_char_p] + [ctypes.c_void_p] * 3
         self.library.tilewright_bench_launch_backward.argtypes = [ctypes.c_void_p] * 3
@@ -50,6 +52,10 @@ class Backward(Tilewright):
     def load(self, problem, config):
         kernels = self.library.tilewright_bench_load_backward(self.device, problem.encode(), config.encode())
         return kernels, None if kernels else self.error()
+
+    def config_of(self, kernels):
+        """Canonical, the default's too."""
+        return self.library.tilewright_bench_backward_config(kernels).decode()
 
     def launcher(self, kernels, problem, tensors, lse):
         described = (Tensor * 8)(*map(Tensor.of, tensors))
@@ -68,6 +74,10 @@ def key_of(d, seq, causal):
 
 def problem_text(d, seq, causal):
     return f"backward:b{16384 // seq},hq{2048 // d},sq{seq},skv{seq},d{d}" + (",causal" if causal else "")
+
+
+def canonical_text(d, seq, causal):
+    return bench_peers.canonical_text(d, seq, causal).replace("forward", "backward")
 
 
 def relative_errors(tensors, lse, causal, heads=2):
@@ -103,13 +113,13 @@ def measure(ours, kernels, d, seq, causal, repeats):
     with torch.enable_grad(), sdpa_kernel([SDPBackend.CUDNN_ATTENTION]): forward = F.scaled_dot_product_attention(*leaves, is_causal=bool(causal))
     with torch.no_grad(): lse = torch.ops.aten._scaled_dot_product_cudnn_attention(query, key, value, None, True, 0.0, bool(causal))[1].reshape(batch, heads, seq).float().contiguous()
     tensors = [query, key, value, forward.detach(), out_gradient, *gradients]
-    right = {}
+    right, worst = {}, {}
     for text, kernel in kernels:
         launch = ours.launcher(kernel, problem, tensors, lse)
         for x in gradients: x.fill_(math.nan)
         launch[1]()
         errors = relative_errors(tensors, lse, causal)
-        if max(errors) < 1e-2: right[text] = launch
+        if max(errors) < 1e-2: right[text], worst[text] = launch, max(errors)
         else: print(f"WRONG {problem} {text}: relative errors {errors}", flush=True)
     races = in_turns(right, 5, 2)
     rate = lambda times: round(flops / statistics.median(times) * 1e-9, 1)
@@ -121,7 +131,9 @@ def measure(ours, kernels, d, seq, causal, repeats):
     times = in_turns(contenders, repeats, 3)
     cell = {name: rate(t) for name, t in times.items()}
     quartiles = statistics.quantiles(times["ours"], n=4)
-    return {**cell, "spread": round((quartiles[2] - quartiles[0]) / quartiles[1], 4), "config": best, "candidates": fast}
+    winner = lambda name, text: {"config": ours.config_of(dict(kernels)[text]), "error": worst[text], "us": sorted(1000 * t for t in times[name]), "candidates": fast}
+    cell |= {"spread": round((quartiles[2] - quartiles[0]) / quartiles[1], 4)} | winner("ours", best)
+    return cell, winner("ordered", ordered[0]) if ordered else None
 
 
 def print_table(cells):
@@ -145,6 +157,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--config", action="append", default=[], help="one more candidate of every cell, as JSON")
     parser.add_argument("--only", default="", help="cells whose key contains one of these, separated by spaces")
+    parser.add_argument("--rows", help="write the winners here, for `tilewright db import`")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     ours = Backward(arguments.library)
@@ -152,14 +165,17 @@ def main():
     # Kernels serve all sequences of a (head dim, mask): they are compiled once.
     texts = {(d, causal, text): problem_text(d, seq, causal) for d, seq, causal in cells for text in CANDIDATES[d] + arguments.config}
     loaded = compile_all(ours.load, texts, "backwards")
-    report = header(arguments.commit) | {"cells": {}}
+    report, rows = header(arguments.commit) | {"cells": {}}, []
     for d, seq, causal in cells:
         kernels = [(text, loaded[d, causal, text][0]) for text in CANDIDATES[d] + arguments.config if loaded[d, causal, text][0]]
-        cell = measure(ours, kernels, d, seq, causal, arguments.repeats)
+        cell, in_order = measure(ours, kernels, d, seq, causal, arguments.repeats)
         report["cells"][key_of(d, seq, causal)] = cell
-        print(key_of(d, seq, causal), cell, flush=True)
+        for winner, how in ((cell, ""), (in_order, ",deterministic")):
+            if winner: rows.append(row_of(canonical_text(d, seq, causal) + how, winner, report["device"], toolchain(report), "bench_peers_backward.py"))
+        print(key_of(d, seq, causal), {k: v for k, v in cell.items() if k != "us"}, flush=True)
         if arguments.json:
             with open(arguments.json, "w") as file: json.dump(report, file, indent=1)
+    if arguments.rows: write_rows(arguments.rows, rows)
     print_table(report["cells"])
 
 

@@ -165,7 +165,8 @@ Status bias(const CaseRunner& run) {
 
 Status grouped_heads(const CaseRunner& run) {
     for (const char* parts : {"hq1,hkv1,sq1", "hq5,hkv5,sq1", "hq16,hkv1,sq1", "hq32,hkv2,sq1", "hq24,hkv1,sq3,causal", "hq8,hkv1,sq16,causal", "hq40,hkv1,sq1"})
-        for (int count : {1, 5}) TILEWRIGHT_RETURN_IF_ERROR(check(run, parts, {200, 77, 1}, 16, count));
+        for (int count : {1, 5})  // with short sequences, whose outputs are large: a few of those are too few for the bound
+            TILEWRIGHT_RETURN_IF_ERROR(check(run, parts, {200, 77, 1, 2, 3, 4, 6}, 16, count));
     return {};
 }
 
