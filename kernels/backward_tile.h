@@ -83,6 +83,10 @@ struct BackwardTile : SequencePlace<Config::packed> {
         if (over_keys && step.first >= end_column) step.first = first_column, ++step.head;
         return step;
     }
+    // The first column of the step before.
+    TILEWRIGHT_DEVICE int first_before(const BackwardStep& step) const {
+        return step.first > first_column ? step.first - block_columns : first_column + (end_column - 1 - first_column) / block_columns * block_columns;
+    }
     // Of dense tensors: what all tiles have in common.
     TILEWRIGHT_DEVICE void set_sizes(const ForwardParameters& p) {
         rows = over_keys ? p.seq_kv : p.seq_q, columns = over_keys ? p.seq_q : p.seq_kv;

@@ -3,6 +3,7 @@
 #include "../backward_tile.h"
 #include "hopper_wgmma.h"
 #include "nvidia_backward_garbage.h"
+#include "sm90_backward_garbage.h"
 #include "sm90_backward_loader.h"
 #include "sm90_query_sums.h"
 
@@ -147,12 +148,13 @@ struct Sm90Backward : hopper::Common {
             hopper::release(shared.free(0, Steps::at(n).stage)), ++n;
             ptx::forget(n);  // unknown to the compiler, which else keeps what follows from it in registers that are short
         }
-        TILEWRIGHT_DEVICE void release_rows() { hopper::release(shared.rows_free()), ++tiles; }
+        TILEWRIGHT_DEVICE void release_rows() { hopper::release(shared.rows_free()), ++tiles, garbage_in_keys = false; }
 
         // dS^T of this worker's keys, turned: a panel of 64 keys for each worker.
         TILEWRIGHT_DEVICE void publish(const Rounded& changes) const {
             int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, row = lane % 8 + lane / 16 * 8, piece = 2 * warp + lane / 8 % 2;
             unsigned to = shared.changes(Buffers::at(n).stage) + worker * columns * 128 + row * 128 + (piece ^ row % 8) * 16;
+            if (garbage_in_keys) Sm90KeyGarbage<Sm90Backward>::hide(shared.row_tile(0));
             ptx::barrier_wait(shared.changes_free(Buffers::at(n).stage), Buffers::at(n).parity ^ 1);  // all have read that of two steps ago
             TILEWRIGHT_UNROLL for (int k = 0; k < columns / 16; ++k)
                 ptx::store_matrices_turned(to + k * 2048, changes.a[0][4 * k], changes.a[0][4 * k + 1], changes.a[0][4 * k + 2], changes.a[0][4 * k + 3]);
@@ -178,6 +180,11 @@ struct Sm90Backward : hopper::Common {
         // what was published of `step`.
         template <class Published, class Held>
         TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {
+            if (garbage_in_keys) {
+                __syncwarp();  // all lanes have held their part
+                if constexpr (Held::is) Sm90KeyGarbage<Sm90Backward>::reveal(p.forward, tile, tile.first_before(step), shared.sums(0));
+                if (Published::is && step.left > 1) Sm90KeyGarbage<Sm90Backward>::restore(p.forward, tile, shared.row_tile(0));
+            }
             ptx::fence_async();
             __syncwarp();
             if constexpr (Published::is) hopper::release(shared.changes_full(Buffers::at(n).stage));
@@ -205,23 +212,26 @@ struct Sm90Backward : hopper::Common {
                 }
             }
         }
-        // All consumers together, when none is reading the step's columns and none has started its gradients or a part of dQ. Keys too:
-        // whoever sees one that is not finite has a log-sum that is NaN, and so all of its dQ, whatever stands here.
+        // All consumers together, when none is reading the step's columns and none has started its gradients or a part of dQ. Keys too, in
+        // this and in all later steps of the tile while parts of dQ are computed.
         static constexpr int cleaners = 128 * workers, cleaners_barrier = 1;
+        bool garbage_in_keys = false;  // of the tile, and known to all consumers
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
                 if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
                 ptx::store_shared(shared.found_garbage(), 1);
-                clean<shape.column_bytes[0]>(shared.column_tile(0, Steps::at(n).stage));
-                if constexpr (over_keys) clean<shape.column_bytes[1]>(shared.column_tile(1, Steps::at(n).stage));
-                if constexpr (gives_queries) clean<shape.row_bytes[0]>(shared.row_tile(0));
+                (void)clean<shape.column_bytes[0]>(shared.column_tile(0, Steps::at(n).stage));
+                if constexpr (over_keys) (void)clean<shape.column_bytes[1]>(shared.column_tile(1, Steps::at(n).stage));
+                bool of_keys = false;
+                if constexpr (gives_queries) of_keys = clean<shape.row_bytes[0]>(shared.row_tile(0));
                 ptx::fence_async();
-                ptx::named_sync(cleaners_barrier, cleaners);
+                bool any_of_keys = ptx::named_any(cleaners_barrier, cleaners, of_keys);
+                if constexpr (gives_queries) garbage_in_keys = any_of_keys;
             }
         }
         template <int bytes>
-        static TILEWRIGHT_DEVICE void clean(unsigned tile) {
-            (void)nvidia::clean<Element, bytes / 16, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
+        static TILEWRIGHT_DEVICE bool clean(unsigned tile) {
+            return nvidia::clean<Element, bytes / 16, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
         }
         TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {
             if constexpr (Config::mask != Mask::none) {

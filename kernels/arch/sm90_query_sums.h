@@ -20,6 +20,8 @@ struct QuerySums {
         int worker = by_query ? query / 64 : column / width, row = query % 64;
         return (worker * 4 + row / 16) * warp_floats + ((column % width / 16 * 2 + row % 16 / 8) * 32 + row % 8 * 4) * 4;
     }
+    // Of any one.
+    static TILEWRIGHT_DEVICE int place_of(int query, int column) { return place(query, column / 16 * 16) + column % 8 / 2 * 4 + column % 16 / 8 * 2 + column % 2; }
     // One warp's part into shared memory, as place() says.
     template <class Part>
     static TILEWRIGHT_DEVICE void put(unsigned to, const Part& part) {

@@ -50,6 +50,7 @@ std::vector<EmulatedBackward> sm90_backward() {
         kernels<fp16, Spec{.block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 2, .mask = Mask::window, .sink = true}>("sm90 d64 window fixed order"),
         kernels<fp16, Spec{.head_dim = 72, .head_dim_v = 40, .block_q = 64, .block_kv = 64, .stages = 2, .workers = 1, .mask = Mask::causal, .softcap = true, .alibi = true, .sink = true}>(
             "sm90 d72 dv40 all variants two passes"),
+        kernels<bf16, Spec{.block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 2, .mask = Mask::causal, .softcap = true}>("sm90 d64 causal softcap fixed order"),
         kernels<bf16, Spec{.head_dim = 96, .head_dim_v = 96, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 1, .mask = Mask::window}>("sm90 d96 window any order"),
     };
 }

@@ -1,0 +1,56 @@
+// NVIDIA sm_90a, backward: keys that are not finite, where the pass over keys gives dQ. Scores take them as they are, and parts of dQ = dS K as zeros,
+// because 0 * NaN is NaN for queries that do not see them; those that do get NaN afterwards, since whatever their dS is, dS * infinity is NaN if P is 0 or NaN.
+#pragma once
+#include "../backward_tile.h"
+#include "nvidia_backward_garbage.h"
+
+namespace tilewright::kernel {
+
+// For an Sm90Backward over keys.
+template <class Arch>
+struct Sm90KeyGarbage {
+    using Element = typename Arch::Element;
+    using Tile = typename Arch::Tile;
+    using Sums = typename Arch::Sums;
+    static constexpr int depth = Arch::scored_depth;
+
+    static TILEWRIGHT_DEVICE const Element* keys(const ForwardParameters& p, const Tile& tile) {
+        return row_of((const Element*)p.key, p.key_strides, tile.batch, tile.head, tile.first_row);
+    }
+    static TILEWRIGHT_DEVICE void meet() { ptx::named_sync(Arch::Pipeline::cleaners_barrier, Arch::Pipeline::cleaners); }
+    // Of all consumers, who have their scores: those that are not finite are zero in shared memory.
+    static TILEWRIGHT_DEVICE void hide(unsigned keys) {
+        meet();
+        (void)Arch::Pipeline::template clean<Arch::shape.row_bytes[0]>(keys);
+        ptx::fence_async();
+        meet();
+    }
+    // Of all consumers, who have their parts of dQ: all are as they are in memory.
+    static TILEWRIGHT_DEVICE void restore(const ForwardParameters& p, const Tile& tile, unsigned to) {
+        meet();
+        const Element* from = keys(p, tile);
+        _Pragma("unroll 1") for (int i = (int)threadIdx.x - 128; i < Arch::rows * sm90_panels(depth) * 8; i += 128 * Arch::workers) {
+            int row = i / 8 % Arch::rows, column = i / (8 * Arch::rows) * panel_columns + i % 8 * 8;
+            uint4 x{0, 0, 0, 0};
+            if (tile.inside(row) && column < depth) x = *(const uint4*)(from + row * p.key_strides.row + column);
+            ptx::store_shared(to + i / 8 * 128 + (i % 8 ^ row % 8) * 16, x);
+        }
+        ptx::fence_async();
+        meet();
+    }
+    // Of one warp: NaN goes into those of its sums whose query, counted from `first_query` on, sees a key that is not finite in their column.
+    static TILEWRIGHT_DEVICE void reveal(const ForwardParameters& p, const Tile& tile, int first_query, unsigned sums) {
+        int warp = (int)threadIdx.x / 32 - 4, first = first_query + (Sums::by_query ? warp : warp % 4) * 16, first_column = Sums::by_query ? 0 : warp / 4 * Sums::width;
+        const Element* from = keys(p, tile);
+        _Pragma("unroll 1") for (int key = 0; key < Arch::rows && tile.inside(key); ++key) {
+            int begin = max_of(tile.paired_begin(key), first), end = min_of(tile.paired_end(key), first + 16);
+            if (begin >= end) continue;
+            _Pragma("unroll 1") for (int column = first_column + (int)threadIdx.x % 32; column < min_of(first_column + Sums::width, depth); column += 32) {
+                if (nvidia::is_finite(to_float(from[key * p.key_strides.row + column]))) continue;
+                _Pragma("unroll 1") for (int query = begin; query < end; ++query) ptx::store_shared(sums + 4 * Sums::place_of(query - first_query, column), 0x7fc00000);
+            }
+        }
+    }
+};
+
+}  // namespace tilewright::kernel
