@@ -31,10 +31,18 @@ constexpr int sm80_shared_bytes(const NvidiaTile& t) {
 constexpr int sm80_register_limit(const NvidiaTile& t) { return min_of(255, nvidia_registers_per_unit / (sm80_threads(t) * t.blocks) / 8 * 8); }
 // The accumulators, the rounded scores, and what addresses and maxima take: of kernels compiled by NVRTC 13.0 mostly 72 beside these, of which
 // the assembler does without 20 where it must.
-constexpr int sm80_register_estimate(const NvidiaTile& t) {
+constexpr int sm80_register_estimate(const NvidiaTile& t, int beside = 0) {
     int strips = t.block_q / t.workers / 16, columns = round_up(t.head_dim_v, 16);
-    int pressed = strips * (columns / 2 + t.block_kv / 2 + (t.element_bytes == 2 ? t.block_kv / 4 : t.block_kv / 2)) + 52;
+    int pressed = strips * (columns / 2 + t.block_kv / 2 + (t.element_bytes == 2 ? t.block_kv / 4 : t.block_kv / 2)) + 52 + beside;
     return max_of(pressed, min_of(pressed + 20, sm80_register_limit(t)));
+}
+
+// What variants of the scores take beside: addresses and values of a bias that the compiler has under way. Of kernels compiled by NVRTC 13.0; a
+// softcap or ALiBi alone, and sinks, take nothing.
+constexpr int sm80_variant_registers(const NvidiaTile& t, bool softcap, bool bias, bool alibi) {
+    if (!bias && !(softcap && alibi)) return 0;
+    int keys = t.block_q / t.workers / 16 * t.block_kv;
+    return keys / 2 + (!softcap && keys > 32 ? keys / 2 : 0) + (bias && alibi ? (t.head_dim > 128 ? 40 : 16) : 0);
 }
 
 // The backward's passes by the same products: what is scored [0] and carried [1] of the rows, and in a ring of the columns; over keys
@@ -123,6 +131,18 @@ constexpr int sm90_operand_registers(const NvidiaTile& t) { return max_of(t.bloc
 // Output, scores, rounded scores where both live at once, and what addresses and maxima take.
 constexpr int sm90_register_estimate(const NvidiaTile& t) {
     return round_up(t.head_dim_v, 8) / 2 + t.block_kv / 2 + (t.overlapped ? t.block_kv / 4 : 0) + 32;
+}
+
+// What variants of the scores take beside, in 1/32 of a tile's keys: values and addresses that the compiler has under way. Of kernels compiled
+// by NVRTC 13.0; sinks take nothing.
+constexpr int sm90_variant_registers(const NvidiaTile& t, bool softcap, bool bias, bool alibi) {
+    int beside_output = t.head_dim_v > 128 && (bias || (softcap && alibi)) ? 8 : 0;
+    if (t.head_dim > 128 && bias && alibi) beside_output = 16;
+    if (t.head_dim > 128 && softcap && !bias && !alibi) beside_output = t.head_dim_v > 128 ? 16 : 8;
+    if (t.head_dim <= 64 && (t.overlapped || t.block_kv > 64) && bias && alibi) beside_output = 16;
+    if (t.head_dim_v > 128 && t.overlapped && bias && !softcap) beside_output += t.block_kv / 3;
+    int parts = (softcap ? 5 : 0) + (bias ? 9 : 0) + (softcap && alibi ? 4 : 0) + (bias && alibi ? 8 : 0) + (softcap && bias ? 7 : 0);
+    return t.block_kv * parts / 32 + beside_output;
 }
 
 // Kernels of sm90_decode.h: up to 16 rows in a tile, by `workers` warps that see a share of its keys each, or 64 rows by a warpgroup; one

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "backends/nvidia/nvrtc.h"
 #include "core/scratch_directory.h"
 #include "model/space.h"
 #include "runtime/kernels.h"
@@ -115,6 +116,8 @@ Status DeviceTasks::compile(const WorkerRequest& request, WorkerReply& reply) {
         if (const auto resources = backend->inspect(object); resources.ok()) {
             if (plan.kernels.size() > 1) reply.note += (i > 0 ? "; " : "") + source.entry + ": ";
             reply.note += describe(*resources);
+            const std::string reason = info.arch.backend == "nvidia" ? nvidia::reason_to_reject(object.log, *resources, nvidia::candidates_spill_bytes) : "";
+            if (!reason.empty()) return {StatusCode::unsupported, source.entry + ": " + reason};
         }
         TILEWRIGHT_RETURN_IF_ERROR(write_file(file_of(request.files[0], i), object.bytes));
     }

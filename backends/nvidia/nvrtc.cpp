@@ -135,14 +135,15 @@ int64_t spilled_bytes(const std::string& log) {
     return most;
 }
 
-std::string reason_to_reject(const std::string& log, const Resources& resources) {
+std::string reason_to_reject(const std::string& log, const Resources& resources, int64_t most_spilled_bytes) {
     if (size_t at = log.find("C75"); at != log.npos) {
         size_t begin = log.rfind('\n', at), end = log.find('\n', at);
         begin = begin == log.npos ? 0 : begin + 1;
         return "the assembler says: " + log.substr(begin, end == log.npos ? log.npos : end - begin);
     }
-    if (resources.spill_bytes > 0) return std::to_string(resources.spill_bytes) + " bytes of registers are spilled; the limit is 0";
-    if (resources.local_bytes > 0) return "the stack frame has " + std::to_string(resources.local_bytes) + " bytes; the limit is 0";
+    const std::string limit = "; the limit is " + std::to_string(most_spilled_bytes);
+    if (resources.spill_bytes > most_spilled_bytes) return std::to_string(resources.spill_bytes) + " bytes of registers are spilled" + limit;
+    if (resources.local_bytes > most_spilled_bytes) return "the stack frame has " + std::to_string(resources.local_bytes) + " bytes" + limit;
     return "";
 }
 

@@ -28,7 +28,9 @@ Result<CodeObject> nvrtc_compile(const std::string& text, const std::string& arc
 int64_t spilled_bytes(const std::string& log);
 
 // Why a compiled candidate is not worth running, in one sentence; empty if it is. Spills, a stack frame, and matrix products that the
-// assembler has serialised (its messages C75xx) cost a factor of two or more.
-std::string reason_to_reject(const std::string& log, const Resources& resources);
+// assembler has serialised (its messages C75xx) cost a factor of two or more; spills and frame may have `most_spilled_bytes` a lane.
+std::string reason_to_reject(const std::string& log, const Resources& resources, int64_t most_spilled_bytes = 0);
+// What a candidate may spill, in bytes a lane: four registers, which are measured rather than judged.
+constexpr int64_t candidates_spill_bytes = 16;
 
 }  // namespace tilewright::nvidia
