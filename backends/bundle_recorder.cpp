@@ -128,6 +128,7 @@ Status BundleRecorder::launch(Kernel& kernel, const ForwardParameters& given, vo
     const auto& recorded = static_cast<const RecordedKernel&>(kernel);
     const KernelSpec& spec = recorded.spec;
     const Arch& arch = info_.arch;
+    if (phases_of(spec.kind) > 1) return {StatusCode::unsupported, std::string("a bundle holds no ") + name(spec.kind)};
     ForwardParameters parameters = given;
     fill_work_order(spec, parameters, arch.dies);
     if (parameters.tiles == 0) return invalid_argument("the problem has no query: there is nothing to launch");

@@ -12,6 +12,9 @@ kernel::ForwardParameters sized_parameters(const Problem& problem, float scale, 
 // 1 / sqrt(head_dim): the true one, not a padded one.
 float default_scale(const Problem& problem);
 
+// Launches that a kernel takes one after another, each with its number in `phase`.
+constexpr int phases_of(KernelKind kind) { return kind == KernelKind::attention_materialized ? 3 : 1; }
+
 // tiles and section_heads, from the sizes in `parameters`, the config and the device's dies. tiles_dealt stays the device's to set.
 void fill_work_order(const KernelSpec& spec, kernel::ForwardParameters& parameters, int dies = 1);
 // The same for packed sequences: tiles are slots (kernels/tile/tile.h), some of which hold nothing.

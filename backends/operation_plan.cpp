@@ -10,8 +10,11 @@ int64_t scores_bytes(const Problem& p) { return p.batch * p.heads_q * p.seq_q * 
 
 OperationPlan plan_forward(const Problem& problem, const Config& config, const CallTraits& traits) {
     OperationPlan plan;
+    Config used = config;
+    // The baseline works on one query head at a time, one product after another.
+    if (traits.materialized) used.packs_heads = used.overlapped = used.turns = 0;
     KernelKind kind = traits.materialized ? KernelKind::attention_materialized : KernelKind::attention_forward;
-    plan.kernels.push_back({kind, problem, config, traits.aligned, traits.rescaled, false, traits.packed});
+    plan.kernels.push_back({kind, problem, used, traits.aligned, traits.rescaled, false, traits.packed});
     if (traits.materialized) plan.workspace_bytes = scores_bytes(problem);
     return plan;
 }

@@ -82,8 +82,7 @@ public:
         all.push_back({std::move(tiled), std::move(bound), &row.tiled});
         if (problem.operation == Operation::forward && score_matrix_bytes(problem) <= double(largest_matrix_bytes)) {
             traits.materialized = true;
-            Config config = row.found.config;
-            config.packs_heads = 0;
+            const Config config = arch.family == Family::sm90 ? default_config(problem, baseline_arch(arch)) : row.found.config;
             if (Result<ReadyOperation> standard = kernels_->get(problem, config, traits); standard.ok()) {
                 TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound with_scores, data.bind(standard->plan));
                 all.push_back({*std::move(standard), std::move(with_scores), &row.standard});

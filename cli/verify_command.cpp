@@ -231,15 +231,11 @@ int verify_command(const Arguments& arguments) {
     if (!on.ok()) return fail("verify", on.status());
     const Arch& arch = on->device->info().arch;
 
-    auto suited = [&](std::vector<Config> configs) {  // the model chooses for attention_forward
-        if (options.materialized)
-            for (Config& config : configs) config.packs_heads = 0;
-        return configs;
-    };
+    const Arch chosen_for = options.materialized ? baseline_arch(arch) : arch;
     if (problem_options.given()) {
         Result<Problem> problem = problem_options.problem();
         if (!problem.ok()) return fail("verify", problem.status());
-        if (options.configs.empty()) options.configs = suited({default_config(*problem, arch)});
+        if (options.configs.empty()) options.configs = {default_config(*problem, chosen_for)};
         return verify_problem(*on, *problem, options, line.json());
     }
     options.only = only;
@@ -249,7 +245,7 @@ int verify_command(const Arguments& arguments) {
     const std::vector<Config> given = options.configs;
     for (Operation one : *operations) {
         options.operation = one;
-        options.configs = given.empty() ? suited(covering_configs(one, arch)) : given;
+        options.configs = given.empty() ? covering_configs(one, chosen_for) : given;
         if (given.empty() && !all) options.configs.resize(1);
         Result<Count> count = verify_suite(*on, options, line.json(), reports);
         if (!count.ok()) return fail("verify", count.status());

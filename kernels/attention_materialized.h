@@ -17,6 +17,9 @@ struct Materialized {
         return p.scores + (((long long)tile.batch * p.heads_q + tile.head) * p.seq_q + min_of(tile.query(row), p.seq_q - 1)) * p.seq_kv;
     }
 
+    // Where the matrix unit takes small probabilities for zero they are lifted for its product.
+    static constexpr float lifted = (float)(1 << Arch::probability_lift);
+
     // Columns past the end repeat the last key's score: hide() or a zero in P's place must follow.
     template <class Scores>
     TILEWRIGHT_DEVICE void load_scores(Scores& scores, int kv) const {
@@ -36,7 +39,7 @@ struct Materialized {
         load_scores(scores, kv);
         TILEWRIGHT_UNROLL for (int r = 0; r < Scores::rows; ++r)
             TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c)
-                scores.at(r, c) = Arch::select(scores.column(c) < p.seq_kv - kv * Config::block_kv, scores.at(r, c), Arch::broadcast(0));
+                scores.at(r, c) = Arch::select(scores.column(c) < p.seq_kv - kv * Config::block_kv, scores.at(r, c) * lifted, Arch::broadcast(0));
     }
     template <class Scores>
     TILEWRIGHT_DEVICE void store_scores(Scores& scores, int kv) const {
@@ -97,7 +100,7 @@ struct Materialized {
         }
         TILEWRIGHT_UNROLL for (int r = 0; r < Arch::Output::rows; ++r) {
             int row = output.row(r);
-            output.store_row(r, 1.0f, row_of((Element*)p.out, p.out_strides, tile.batch, tile.head, tile.query(row)), tile.inside(row));
+            output.store_row(r, 1.0f / lifted, row_of((Element*)p.out, p.out_strides, tile.batch, tile.head, tile.query(row)), tile.inside(row));
         }
     }
 };

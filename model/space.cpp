@@ -216,4 +216,10 @@ Config default_config(const Problem& problem, const Arch& arch) {
     return least;
 }
 
+Arch baseline_arch(const Arch& arch) {
+    Arch chosen_for = arch;
+    if (arch.family == Family::sm90) chosen_for.family = Family::sm80;
+    return chosen_for;
+}
+
 }  // namespace tilewright

@@ -63,5 +63,7 @@ std::vector<Config> ranked(const Space& space, size_t count);
 
 // The model's untuned choice. Never fails for a valid problem on a known architecture.
 Config default_config(const Problem& problem, const Arch& arch);
+// Whose configs attention_materialized takes on `arch`: its kernels are those of sm_80 on sm_90a too.
+Arch baseline_arch(const Arch& arch);
 
 }  // namespace tilewright

@@ -184,7 +184,9 @@ Status AmdDevice::launch(Kernel& kernel, const kernel::ForwardParameters& given,
     kernel::ForwardParameters parameters = given;
     fill_work_order(amd_kernel.spec, parameters, info_.arch.dies);
     parameters.tiles_dealt = nullptr;  // one block a tile: none is dealt
-    return launch_blocks(amd_kernel, parameters.tiles, &parameters, stream);
+    for (parameters.phase = 0; parameters.phase < phases_of(amd_kernel.spec.kind); ++parameters.phase)
+        TILEWRIGHT_RETURN_IF_ERROR(launch_blocks(amd_kernel, parameters.tiles, &parameters, stream));
+    return {};
 }
 
 template <class Parameters>

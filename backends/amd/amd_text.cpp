@@ -111,11 +111,11 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     }
     bool decodes = spec.kind == KernelKind::attention_decode;
     if (decodes && spec.problem.bias) return Status(StatusCode::unsupported, "decoding on AMD takes no bias: " + to_text(spec.problem));
-    if (spec.kind != KernelKind::attention_forward && !decodes) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no AMD kernel");
+    bool materialized = spec.kind == KernelKind::attention_materialized;
+    if (materialized && (c.packs_heads || c.overlapped)) return refuse(c.packs_heads ? "packs_heads" : "overlapped", 1, "attention_materialized does one head and one product at a time: it must be 0");
+    if (spec.kind != KernelKind::attention_forward && !decodes && !materialized) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no AMD kernel");
     if (spec.problem.dtype == DType::fp32) return Status(StatusCode::unsupported, "AMD kernels are for fp16 and bf16, not fp32");
     if (c.persistent) return refuse("persistent", c.persistent, "AMD's blocks do one tile each: it must be 0");
-
-    if (is_backward(spec.kind)) return backward_text(spec, arch);
 
     FamilyNames names = names_of(arch);
     AmdShape shape{c.block_q, c.block_kv, c.stages, c.workers, static_cast<int>(spec.problem.head_dim), static_cast<int>(spec.problem.head_dim_v)};

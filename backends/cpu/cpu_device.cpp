@@ -106,8 +106,7 @@ public:
         kernel::ForwardParameters parameters = given;
         fill_work_order(cpu_kernel.spec, parameters);
         std::lock_guard one_at_a_time(launch_);
-        int phases = cpu_kernel.spec.kind == KernelKind::attention_materialized ? 3 : 1;
-        for (parameters.phase = 0; parameters.phase < phases; ++parameters.phase) TILEWRIGHT_RETURN_IF_ERROR(run(cpu_kernel, parameters, &parameters));
+        for (parameters.phase = 0; parameters.phase < phases_of(cpu_kernel.spec.kind); ++parameters.phase) TILEWRIGHT_RETURN_IF_ERROR(run(cpu_kernel, parameters, &parameters));
         return {};
     }
     Status launch(Kernel& kernel, const kernel::PackedParameters& given, void*) override { return launch_tiles(kernel, given); }

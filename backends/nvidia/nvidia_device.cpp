@@ -183,7 +183,9 @@ Status NvidiaDevice::launch_in_context(const NvidiaKernel& kernel, kernel::Sm90A
     void* argument = kernel.takes_maps ? static_cast<void*>(&arguments) : static_cast<void*>(&arguments.parameters);
     int64_t most_blocks = persistent ? int64_t{info_.arch.units} * kernel.resident_blocks : parameters.tiles;
     unsigned grid = (unsigned)std::min<int64_t>(parameters.tiles, most_blocks);
-    return driver_.launch(kernel.function, grid, 1u, 1u, kernel.threads, 1u, 1u, kernel.shared_bytes, stream, &argument, (void**)nullptr);
+    for (parameters.phase = 0; parameters.phase < phases_of(kernel.spec.kind); ++parameters.phase)
+        TILEWRIGHT_RETURN_IF_ERROR(driver_.launch(kernel.function, grid, 1u, 1u, kernel.threads, 1u, 1u, kernel.shared_bytes, stream, &argument, (void**)nullptr));
+    return {};
 }
 
 Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90DecodeArguments& arguments) {

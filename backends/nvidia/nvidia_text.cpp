@@ -233,6 +233,10 @@ Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch) {
         return sm80_text(spec, arch);
     }
     if (is_backward(spec.kind)) return backward_text(spec, arch);
+    if (spec.kind == KernelKind::attention_materialized) {  // by the warps of sm_80 everywhere: what waits for the copy engine needs all tiles of keys
+        if (spec.config.packs_heads || spec.config.overlapped) return refuse(spec.config.packs_heads ? "packs_heads" : "overlapped", 1, "attention_materialized does one head and one product at a time: it must be 0");
+        return sm80_text(spec, arch);
+    }
     if (spec.kind != KernelKind::attention_forward) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no NVIDIA kernel");
     bool maps = arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(spec.problem.dtype), spec.aligned);
     return maps ? sm90_text(spec, arch) : sm80_text(spec, arch);

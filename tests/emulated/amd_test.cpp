@@ -10,6 +10,7 @@ namespace tilewright::emulated {
 std::vector<EmulatedKernel> cdna_kernels();
 std::vector<EmulatedKernel> rdna3_kernels();
 std::vector<EmulatedKernel> rdna4_kernels();
+std::vector<EmulatedKernel> materialized_kernels();
 
 namespace {
 
@@ -17,7 +18,7 @@ using kernel::Mask;
 
 std::vector<EmulatedKernel> all_kernels() {
     std::vector<EmulatedKernel> all;
-    for (auto* list : {cdna_kernels, rdna3_kernels, rdna4_kernels})
+    for (auto* list : {cdna_kernels, rdna3_kernels, rdna4_kernels, materialized_kernels})
         for (EmulatedKernel& k : list()) all.push_back(std::move(k));
     return all;
 }
