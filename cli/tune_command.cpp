@@ -94,7 +94,7 @@ Result<std::vector<WorkGroup>> work_of(const std::vector<TuneDevice>& devices, c
 int tune_command(const Arguments& arguments) {
     CommandLine line("tune", "finds the best config of one or more problems on a device; every result is stored at once and a later run goes on");
     ProblemListOptions problem_options;
-    std::string device = "cpu:0", arch_name, budget = "60s", database, cache = "auto", report_path;
+    std::string device = "cpu:0", arch_name, budget = "60s", database, cache = "auto", objective = "time", report_path;
     TuneOptions options;
     int64_t seed = 1;
     bool no_seeds = false, quiet = false, predict_only = false, from_misses = false;
@@ -110,6 +110,7 @@ int tune_command(const Arguments& arguments) {
     line.option("compile-timeout", &options.compile_timeout_seconds, "SECONDS", "of one candidate");
     line.option("run-timeout", &options.run_timeout_seconds, "SECONDS", "to check and measure one candidate");
     line.option("finalists", &options.finalists, "N", "so many of the best are measured in turns at the end; 1: none");
+    line.option("objective", &objective, "time|energy", "what a winner has least of; energy: of a launch, by NVML or AMD SMI");
     line.option("max-error", &options.objective.max_error, "X", "of a winner's result, relative to the reference; 0: what the check lets pass");
     line.option("cache", &cache, "STATE", "of the last-level cache before each launch: cold, warm, or auto (cold on GPUs, warm on CPUs)");
     line.flag("predict", &predict_only, "with --arch: compile the space, rank it by the model and a static estimate of the main loop; no device is needed");
@@ -129,6 +130,8 @@ int tune_command(const Arguments& arguments) {
         options.cache = cache == "cold" ? CacheState::cold : CacheState::warm;
     else if (cache != "auto")
         return fail("tune", "--cache is '" + cache + "'; it must be cold, warm or auto");
+    if (objective != "time" && objective != "energy") return fail("tune", "--objective is '" + objective + "'; it must be time or energy");
+    options.objective.least = objective == "energy" ? Quantity::energy : Quantity::time;
     if (database.empty()) database = user_database_path();
     if (database.empty()) return fail("tune", "there is no place for a user database: give --db FILE");
     options.seed = static_cast<uint64_t>(seed);

@@ -20,8 +20,8 @@ Json to_json(const TuneTrial& trial) {
                          {"samples", m.samples},
                          {"error", m.error},
                          {"predicted_us", trial.predicted_us}});
-    else
-        json["reason"] = m.note;
+    if (m.energy_j > 0) json["energy_j"] = m.energy_j;
+    if (m.outcome != Outcome::correct) json["reason"] = m.note;
     return json;
 }
 
@@ -60,6 +60,12 @@ Json to_json(const TuneReport& report) {
     return json;
 }
 
+std::string energy_of(const TuneTrial& trial) {
+    char text[40] = "";
+    if (trial.measurement.energy_j > 0) std::snprintf(text, sizeof text, "%.3g J  ", trial.measurement.energy_j);
+    return text;
+}
+
 void print_report(const TuneReport& report) {
     std::printf("%s on %s (%s)\n", to_text(report.problem).c_str(), report.device.id.c_str(), report.device.name.c_str());
     std::printf("tried %zu of %lld legal configs in %.1f s (%lld from the database, %lld seeds); stopped: %s\n", report.trials.size(),
@@ -72,7 +78,7 @@ void print_report(const TuneReport& report) {
     std::printf("\n");
     if (report.best) {
         const auto row = [](const char* what, const TuneTrial& trial) {
-            std::printf("%-7s %12.1f us  %s\n", what, trial.measurement.median_us, tilewright::to_json(trial.config).c_str());
+            std::printf("%-7s %12.1f us  %s%s\n", what, trial.measurement.median_us, energy_of(trial).c_str(), tilewright::to_json(trial.config).c_str());
         };
         row("best", report.trials[*report.best]);
         for (const size_t tie : report.ties)
@@ -81,10 +87,10 @@ void print_report(const TuneReport& report) {
         row("worst", report.trials[*report.worst]);
     }
     if (report.front.size() > 1) {
-        std::printf("no other is both faster and nearer the reference than one of these:\n");
+        std::printf("no other is both faster and nearer the reference (nor takes less energy, where it was measured) than one of these:\n");
         for (const size_t member : report.front) {
             const TuneTrial& trial = report.trials[member];
-            std::printf("%20.1f us  error %.2e  %s\n", trial.measurement.median_us, trial.measurement.error, tilewright::to_json(trial.config).c_str());
+            std::printf("%20.1f us  error %.2e  %s%s\n", trial.measurement.median_us, trial.measurement.error, energy_of(trial).c_str(), tilewright::to_json(trial.config).c_str());
         }
     }
     if (!report.best && report.objective.max_error > 0) std::printf("no correct result was within an error of %g\n", report.objective.max_error);

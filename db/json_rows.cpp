@@ -25,6 +25,7 @@ const Field fields[] = {
     {"clock_mhz", &Measurement::clock_mhz},
     {"memory_clock_mhz", &Measurement::memory_clock_mhz},
     {"temperature_c", &Measurement::temperature_c},
+    {"energy_j", &Measurement::energy_j},
     {"exclusive", &Measurement::exclusive},
     {"race", &Measurement::race},
     {"place", &Measurement::place},

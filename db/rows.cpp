@@ -12,7 +12,7 @@ const char insert_problem[] =
 
 const char insert_measurement[] =
     "INSERT INTO measurement(problem, device, toolchain, config, outcome, median_us, p20_us, p80_us, samples, error, clock_mhz,"
-    " memory_clock_mhz, temperature_c, exclusive, race, place, driver, host, measured_at, note) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    " memory_clock_mhz, temperature_c, energy_j, exclusive, race, place, driver, host, measured_at, note) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
 #define TILEWRIGHT_PROBLEM_COLUMNS                                                                                           \
     "p.operation, p.dtype, p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim, p.head_dim_v, p.alignment,"         \
@@ -26,8 +26,8 @@ const char select_rows[] =
     " d.backend, d.arch, d.family, d.name, d.units,"                                                                 // 20-24
     " t.compiler, t.flags, t.kernel_source,"                                                                         // 25-27
     " m.id, c.json, m.outcome, m.median_us, m.p20_us, m.p80_us, m.samples, m.error, m.clock_mhz, m.memory_clock_mhz,"
-    " m.temperature_c, m.exclusive, m.race, m.place, m.driver, m.host, m.measured_at, m.note,"                       // 28-45
-    " m.toolchain = (SELECT n.toolchain FROM newest n WHERE n.problem = m.problem AND n.device = m.device), p.text"  // 46-47
+    " m.temperature_c, m.energy_j, m.exclusive, m.race, m.place, m.driver, m.host, m.measured_at, m.note,"           // 28-46
+    " m.toolchain = (SELECT n.toolchain FROM newest n WHERE n.problem = m.problem AND n.device = m.device), p.text"  // 47-48
     " FROM measurement m JOIN problem p ON p.id = m.problem JOIN device d ON d.id = m.device"
     " JOIN toolchain t ON t.id = m.toolchain JOIN config c ON c.id = m.config ";
 
@@ -73,6 +73,7 @@ void bind_measurement(sqlite::Statement& statement, const Measurement& measureme
         .bind(measurement.clock_mhz)
         .bind(measurement.memory_clock_mhz)
         .bind(measurement.temperature_c)
+        .bind(measurement.energy_j)
         .bind(static_cast<int64_t>(measurement.exclusive))
         .bind(measurement.race)
         .bind(static_cast<int64_t>(measurement.place))
@@ -96,6 +97,7 @@ Result<Measurement> read_measurement(const sqlite::Statement& statement, int fir
     m.clock_mhz = statement.real(column++);
     m.memory_clock_mhz = statement.real(column++);
     m.temperature_c = statement.real(column++);
+    m.energy_j = statement.real(column++);
     m.exclusive = static_cast<int>(statement.integer(column++));
     m.race = statement.integer(column++);
     m.place = static_cast<int>(statement.integer(column++));
@@ -109,13 +111,13 @@ Result<Measurement> read_measurement(const sqlite::Statement& statement, int fir
 Result<MeasurementRow> read_row(const sqlite::Statement& statement) {
     MeasurementRow row;
     Result<Problem> problem = read_problem(statement);
-    if (!problem.ok()) return invalid_argument("problem " + std::string(statement.text(47)) + ": " + problem.status().message());
+    if (!problem.ok()) return invalid_argument("problem " + std::string(statement.text(48)) + ": " + problem.status().message());
     row.problem = *problem;
     row.device = {std::string(statement.text(20)), std::string(statement.text(21)), std::string(statement.text(22)),
                   std::string(statement.text(23)), static_cast<int>(statement.integer(24))};
     row.toolchain = {std::string(statement.text(25)), std::string(statement.text(26)), std::string(statement.text(27))};
     TILEWRIGHT_ASSIGN_OR_RETURN(row.measurement, read_measurement(statement, first_measurement_column));
-    row.newest_toolchain = statement.integer(46) != 0;
+    row.newest_toolchain = statement.integer(47) != 0;
     return row;
 }
 
@@ -141,6 +143,7 @@ Status check_measurement(const Measurement& m) {
     }
     if (m.p20_us > m.p80_us) return invalid_argument("p20 " + std::to_string(m.p20_us) + " us is above p80 " + std::to_string(m.p80_us) + " us");
     if (m.outcome == Outcome::correct && !(m.median_us > 0)) return invalid_argument("a correct candidate has a median above 0 us");
+    if (!(m.energy_j >= 0 && m.energy_j <= 1e9)) return invalid_argument("an energy of " + std::to_string(m.energy_j) + " J is not within 0 .. 1e9");
     if (!std::isfinite(m.error)) return invalid_argument("an error against the reference is a finite number");
     if (m.place < 0 || (m.race == 0) != (m.place == 0)) return invalid_argument("place " + std::to_string(m.place) + " does not go with race " + std::to_string(m.race));
     if (m.samples < 0) return invalid_argument("the number of samples, " + std::to_string(m.samples) + ", is negative");

@@ -49,6 +49,7 @@ struct Measurement {
     double clock_mhz = 0;        // 0: not known
     double memory_clock_mhz = 0;
     double temperature_c = 0;
+    double energy_j = 0;         // of one launch, warm, without flushes; 0: not known
     int exclusive = -1;          // 1: nobody else used the device; 0: somebody did; -1: not known
     int64_t race = 0;            // candidates measured in turns share when that began, seconds since 1970; 0: measured alone
     int place = 0;               // in that race; 1 won it; 0: measured alone

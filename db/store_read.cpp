@@ -30,7 +30,7 @@ Result<std::vector<Measurement>> Store::measurements(const MeasurementKey& key) 
     TILEWRIGHT_ASSIGN_OR_RETURN(
         sqlite::Statement* const rows,
         state_->connection.prepare("SELECT m.id, c.json, m.outcome, m.median_us, m.p20_us, m.p80_us, m.samples, m.error, m.clock_mhz,"
-                                   " m.memory_clock_mhz, m.temperature_c, m.exclusive, m.race, m.place, m.driver, m.host, m.measured_at, m.note"
+                                   " m.memory_clock_mhz, m.temperature_c, m.energy_j, m.exclusive, m.race, m.place, m.driver, m.host, m.measured_at, m.note"
                                    " FROM measurement m JOIN config c ON c.id = m.config"
                                    " WHERE m.problem = ? AND m.device = ? AND m.toolchain = ? ORDER BY m.id"));
     rows->bind(key.problem).bind(key.device).bind(key.toolchain);

@@ -7,6 +7,7 @@
 #include "core/scratch_directory.h"
 #include "model/space.h"
 #include "runtime/kernels.h"
+#include "tuner/energy.h"
 #include "tuner/predict.h"
 #include "tuner/worker.h"
 #include "verify/check_backward.h"
@@ -96,6 +97,8 @@ Status DeviceTasks::prepare(const WorkerRequest& request) {
     TILEWRIGHT_ASSIGN_OR_RETURN(device_, open_device(request.device));
     auto monitor = open_monitor(device_->info());  // without one a measurement says less
     monitor_ = monitor.ok() ? *std::move(monitor) : nullptr;
+    if (request.energy && state().energy_j < 0)
+        return {StatusCode::unavailable, "it does not say how much energy it takes" + (monitor.ok() ? "" : ": " + monitor.status().message())};
     CheckOptions options;
     options.max_rows = 128;
     TILEWRIGHT_ASSIGN_OR_RETURN(Backend* const backend, find_backend(device_->info().arch.backend));
@@ -151,6 +154,17 @@ Sampler DeviceTasks::sampler(Loaded& candidate, bool cold) {
     };
 }
 
+Sampler DeviceTasks::energy_sampler(Loaded& candidate) {
+    return [this, &candidate](int count) -> Result<std::vector<double>> {
+        std::vector<double> microjoules;
+        for (int i = 0; i < count; ++i) {
+            TILEWRIGHT_ASSIGN_OR_RETURN(const double joules, measure_energy(sampler(candidate, false), [this] { return state().energy_j; }));
+            microjoules.push_back(joules * 1e6);
+        }
+        return microjoules;
+    };
+}
+
 DeviceState DeviceTasks::state() { return monitor_ ? monitor_->read() : DeviceState{}; }
 
 Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
@@ -182,6 +196,10 @@ Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
         return {StatusCode::runtime, text};
     }
     reply.timings = {timing};
+    if (request.energy) {
+        TILEWRIGHT_ASSIGN_OR_RETURN(const std::vector<double> microjoules, energy_sampler(*candidate)(1));
+        reply.energy_j = microjoules[0] / 1e6;
+    }
     return {};
 }
 
@@ -190,11 +208,11 @@ Status DeviceTasks::race_all(const WorkerRequest& request, WorkerReply& reply) {
     std::vector<Sampler> samplers;
     for (size_t i = 0; i < request.configs.size(); ++i) {
         TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Loaded> candidate, load(request.configs[i], request.files[i]));
-        samplers.push_back(sampler(*candidate, request.cold));
+        samplers.push_back(request.energy ? energy_sampler(*candidate) : sampler(*candidate, request.cold));
         candidates.push_back(std::move(candidate));
     }
     const DeviceState before = state();
-    TILEWRIGHT_ASSIGN_OR_RETURN(const RaceResult result, race(samplers, {.budget_seconds = request.seconds}));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const RaceResult result, race(samplers, {.budget_seconds = request.seconds, .samples_per_turn = request.energy ? 1 : 3}));
     reply.remark = remarks(before, state());
     reply.timings = result.timings;
     reply.winner = result.winner;

@@ -28,7 +28,8 @@ private:
     struct Loaded;
     Result<std::unique_ptr<Loaded>> load(const Config& config, const std::string& file);
     Sampler sampler(Loaded& candidate, bool cold);
-    DeviceState state();  // nothing is known where nothing can be read
+    Sampler energy_sampler(Loaded& candidate);  // microjoules of a launch, each an average over many
+    DeviceState state();                        // nothing is known where nothing can be read
 
     std::unique_ptr<Device> device_;  // outlives what follows
     std::unique_ptr<DeviceMonitor> monitor_;

@@ -28,7 +28,8 @@ std::string to_line(const WorkerRequest& request) {
                     {"seconds", request.seconds},
                     {"give_up_us", request.give_up_us},
                     {"roofline_us", request.roofline_us},
-                    {"cold", request.cold}});
+                    {"cold", request.cold},
+                    {"energy", request.energy}});
 }
 
 std::string to_line(const WorkerReply& reply) {
@@ -42,6 +43,7 @@ std::string to_line(const WorkerReply& reply) {
                     {"ties", reply.ties},
                     {"note", reply.note},
                     {"clocks", {reply.clock_mhz, reply.memory_clock_mhz, reply.temperature_c}},
+                    {"energy_j", reply.energy_j},
                     {"exclusive", reply.exclusive},
                     {"remark", reply.remark}});
 }
@@ -65,6 +67,7 @@ Result<WorkerRequest> parse_request(std::string_view line) {
         request.give_up_us = json.at("give_up_us");
         request.roofline_us = json.at("roofline_us");
         request.cold = json.at("cold");
+        request.energy = json.at("energy");
         const size_t wanted = request.action == WorkerAction::prepare ? 0 : 1;
         const size_t files = request.action == WorkerAction::predict ? 0 : request.configs.size();
         if (request.configs.size() < wanted || request.files.size() != files)
@@ -88,6 +91,7 @@ Result<WorkerReply> parse_reply(std::string_view line) {
         reply.note = json.at("note");
         const Json& clocks = json.at("clocks");
         reply.clock_mhz = clocks.at(0), reply.memory_clock_mhz = clocks.at(1), reply.temperature_c = clocks.at(2);
+        reply.energy_j = json.at("energy_j");
         reply.exclusive = json.at("exclusive");
         reply.remark = json.at("remark");
         return reply;

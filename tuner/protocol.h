@@ -29,17 +29,19 @@ struct WorkerRequest {
     double give_up_us = 0;           // a candidate surely slower than this need not be measured precisely; 0: always precisely
     double roofline_us = 0;          // a shorter time is refused as impossible
     bool cold = false;               // the last-level cache is flushed before every launch
+    bool energy = false;             // prepare: the device must say what it takes; evaluate: also of a launch; race: by energy
 };
 
 struct WorkerReply {
     Outcome outcome = Outcome::correct;
     std::string message;          // why not correct
     double error = -1;            // relative, of evaluate
-    std::vector<Timing> timings;  // one for evaluate and predict, one per config for race
+    std::vector<Timing> timings;  // one for evaluate and predict, one per config for race; of a race by energy in microjoules
     size_t winner = 0;            // of race
     std::vector<size_t> ties;     // of race
     std::string note;             // registers and spills of what was compiled
     double clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0;  // after evaluate; 0: not known
+    double energy_j = 0;          // of a launch, after evaluate with `energy`
     int exclusive = -1;           // nobody else computed on the device: 1 yes, 0 no, -1 not known
     std::string remark;           // of evaluate and race: what disturbed the measurement; empty: nothing that is known
 };

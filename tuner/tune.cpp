@@ -81,6 +81,7 @@ private:
         result.roofline_us = report_.roofline_us;
         result.seconds = options_.measure_seconds;
         result.cold = cold_;
+        result.energy = options_.objective.least == Quantity::energy;
         return result;
     }
     std::string file_of(uint32_t index) const { return scratch_.file("candidate_" + std::to_string(index)); }
@@ -95,6 +96,7 @@ private:
             if (place == space_.configs.end() || measurement.outcome == Outcome::predicted || measurement.outcome == Outcome::imported) continue;
             const auto index = static_cast<uint32_t>(place - space_.configs.begin());
             if (options_.retry_failed && measurement.outcome != Outcome::correct) continue;
+            if (options_.objective.least == Quantity::energy && measurement.outcome == Outcome::correct && measurement.energy_j <= 0) continue;  // by a run for time
             if (!latest.contains(index)) order.push_back(index);
             latest[index] = measurement;
         }
@@ -110,8 +112,9 @@ private:
         report_.trials.push_back({measurement.config, measurement, space_.search.prior()[index], resumed});
         indices_.push_back(index);
         const bool good = counts(options_.objective, measurement);
-        if (good && (!report_.best || measurement.median_us < report_.trials[*report_.best].measurement.median_us)) report_.best = report_.trials.size() - 1;
-        search_.tell(index, good ? measurement.median_us : failed_cost);
+        const double its_cost = cost(options_.objective, measurement);
+        if (good && (!report_.best || its_cost < cost(options_.objective, report_.trials[*report_.best].measurement))) report_.best = report_.trials.size() - 1;
+        search_.tell(index, good ? its_cost : failed_cost);
     }
 
     void show(bool racing) const {
@@ -181,7 +184,7 @@ private:
             WorkerRequest evaluate = request(WorkerAction::evaluate);
             evaluate.configs = {measurement.config};
             evaluate.files = {file_of(index)};
-            if (report_.best) evaluate.give_up_us = 1.1 * report_.trials[*report_.best].measurement.median_us;
+            if (report_.best && options_.objective.least == Quantity::time) evaluate.give_up_us = 1.1 * report_.trials[*report_.best].measurement.median_us;
             TILEWRIGHT_ASSIGN_OR_RETURN(reply, runner.evaluate(evaluate));
             if (reply.outcome == Outcome::correct && reply.timings.size() != 1) return {StatusCode::internal, "a worker reported success without a time"};
         }

@@ -34,9 +34,12 @@ struct TuneProgress {
     bool racing = false;  // the finalists are being measured in turns
 };
 
-// What a winner must be, beside fast. Candidates that are not are measured and stored all the same.
+enum class Quantity { time, energy };
+
+// What a winner must be. Candidates that are not are measured and stored all the same.
 struct TuneObjective {
-    double max_error = 0;  // of its result, relative, as measured against the reference; 0: what the check lets pass
+    Quantity least = Quantity::time;  // energy: of one launch, warm; the device's management library must give it
+    double max_error = 0;             // of its result, relative, as measured against the reference; 0: what the check lets pass
 };
 
 struct TuneOptions {
@@ -68,7 +71,7 @@ struct TuneReport {
     TuneObjective objective;
     std::optional<size_t> best;                            // index of the winner
     std::vector<size_t> ties;                              // winners within noise, the winner first
-    std::vector<size_t> front;                             // correct ones that no other beats in both time and error, the fastest first
+    std::vector<size_t> front;                             // correct ones that no other beats in time, error and (where known of both) energy, the fastest first
     std::optional<size_t> worst;                           // the slowest correct one
     double median_us = 0;                                  // of the correct ones
     std::map<std::string, int64_t> outcomes;               // trials by outcome

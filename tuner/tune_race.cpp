@@ -66,7 +66,7 @@ Status race_finalists(const RaceRun& run) {
     TuneReport& report = run.report;
     const std::vector<size_t> finalists = finalists_of(report, static_cast<size_t>(std::max(1, run.options.finalists)));
     report.ties = {*report.best};
-    const bool constrained = report.objective.max_error > 0;
+    const bool constrained = !is_plain(report.objective);
     if (constrained && static_cast<int64_t>(report.trials.size()) == report.resumed) return {};
     if (static_cast<int64_t>(report.trials.size()) == report.resumed) return take_stored_winner(run);
     if (finalists.size() < 2) return {};
@@ -83,8 +83,12 @@ Status race_finalists(const RaceRun& run) {
         report.notes.push_back("the finalists could not be measured in turns: " + (raced.ok() ? raced->message : raced.status().message()));
         return {};
     }
-    for (size_t i = 0; i < racers.size(); ++i)
-        if (raced->timings[i].samples > 0) set_timing(report.trials[racers[i]].measurement, raced->timings[i]);
+    for (size_t i = 0; i < racers.size(); ++i) {
+        if (raced->timings[i].samples == 0) continue;
+        Measurement& measurement = report.trials[racers[i]].measurement;
+        if (race.energy) measurement.energy_j = raced->timings[i].median_us / 1e6;
+        else set_timing(measurement, raced->timings[i]);
+    }
     if (!raced->remark.empty()) report.notes.push_back("during the race: " + raced->remark);
     report.ties.clear();
     for (const size_t tie : raced->ties) report.ties.push_back(racers[tie]);

@@ -7,21 +7,28 @@
 #include <cmath>
 #include <limits>
 #include <thread>
+#include <tuple>
 
 namespace tilewright {
 
+double cost(const TuneObjective& objective, const Measurement& measurement) {
+    return objective.least == Quantity::energy ? measurement.energy_j * 1e6 : measurement.median_us;
+}
+
 bool counts(const TuneObjective& objective, const Measurement& measurement) {
+    if (objective.least == Quantity::energy && measurement.energy_j <= 0) return false;
     return measurement.outcome == Outcome::correct && (objective.max_error <= 0 || (measurement.error >= 0 && measurement.error <= objective.max_error));
 }
 
 std::vector<size_t> finalists_of(const TuneReport& report, size_t limit) {
-    const double slowest = 1.1 * report.trials[*report.best].measurement.median_us;
+    const auto cost_of = [&](size_t i) { return cost(report.objective, report.trials[i].measurement); };
+    const double most = 1.1 * cost_of(*report.best);
     std::vector<size_t> finalists;
     for (size_t i = 0; i < report.trials.size(); ++i)
         if (counts(report.objective, report.trials[i].measurement)) finalists.push_back(i);
-    std::ranges::stable_sort(finalists, {}, [&](size_t i) { return report.trials[i].measurement.median_us; });
+    std::ranges::stable_sort(finalists, {}, cost_of);
     // Two at least: only a race replaces the winner of an earlier run's race.
-    while (finalists.size() > 2 && report.trials[finalists.back()].measurement.median_us > slowest) finalists.pop_back();
+    while (finalists.size() > 2 && cost_of(finalists.back()) > most) finalists.pop_back();
     finalists.resize(std::min(finalists.size(), limit));
     return finalists;
 }
@@ -35,6 +42,7 @@ void set_timing(Measurement& measurement, const Timing& timing) {
 
 void set_circumstances(Measurement& measurement, const WorkerReply& reply) {
     measurement.clock_mhz = reply.clock_mhz, measurement.memory_clock_mhz = reply.memory_clock_mhz, measurement.temperature_c = reply.temperature_c;
+    measurement.energy_j = reply.energy_j;
     measurement.exclusive = reply.exclusive;
     if (!reply.remark.empty()) measurement.note += (measurement.note.empty() ? "" : "; ") + reply.remark;
 }
@@ -59,7 +67,7 @@ void settle_ties(TuneReport& report, const SearchSpace& space, const SearchHisto
     double lowest = std::numeric_limits<double>::max();
     size_t winner = report.ties[0];
     for (const size_t tie : report.ties) {
-        double sum = report.trials[tie].measurement.median_us;
+        double sum = cost(report.objective, report.trials[tie].measurement);
         int count = 1;
         for (const uint32_t neighbour : space.neighbours(indices[tie], Neighbourhood::step))
             if (const auto cost = history.cost(neighbour); cost && *cost < failed_cost) {
@@ -82,9 +90,14 @@ std::vector<size_t> front_of(const TuneReport& report) {
     const auto measurement = [&](size_t i) -> const Measurement& { return report.trials[i].measurement; };
     for (size_t i = 0; i < report.trials.size(); ++i)
         if (measurement(i).outcome == Outcome::correct && measurement(i).error >= 0) sorted.push_back(i);
-    std::ranges::stable_sort(sorted, {}, [&](size_t i) { return std::pair(measurement(i).median_us, measurement(i).error); });
+    std::ranges::stable_sort(sorted, {}, [&](size_t i) { return std::tuple(measurement(i).median_us, measurement(i).error, measurement(i).energy_j); });
+    const auto beats = [&](size_t faster, size_t i) {
+        const Measurement &a = measurement(faster), &b = measurement(i);
+        const bool compared = a.energy_j > 0 && b.energy_j > 0;
+        return a.error <= b.error && (!compared || a.energy_j <= b.energy_j);
+    };
     for (const size_t i : sorted)
-        if (front.empty() || measurement(i).error < measurement(front.back()).error) front.push_back(i);
+        if (std::ranges::none_of(front, [&](size_t faster) { return beats(faster, i); })) front.push_back(i);
     return front;
 }
 

@@ -9,6 +9,8 @@
 namespace tilewright {
 
 void set_timing(Measurement& measurement, const Timing& timing);
+// Lookups without conditions go by the places of races that were run for plain time.
+inline bool is_plain(const TuneObjective& objective) { return objective.least == Quantity::time && objective.max_error <= 0; }
 // What the worker knew of the device at the time.
 void set_circumstances(Measurement& measurement, const WorkerReply& reply);
 int compile_jobs(const TuneOptions& options);  // compilers at the same time: as asked, or one per core
@@ -16,10 +18,12 @@ int compile_jobs(const TuneOptions& options);  // compilers at the same time: as
 TuneOptions with_counted_budget(TuneOptions options, int64_t legal);
 std::string host_name();  // empty if the system does not say
 
+// What is to be least: microseconds, or microjoules of a launch.
+double cost(const TuneObjective& objective, const Measurement& measurement);
 // Whether it may win.
 bool counts(const TuneObjective& objective, const Measurement& measurement);
 
-// The trials that may win within 10 % of the best, fastest first, two at least if there are so many,
+// The trials that may win within 10 % of the best, the best first, two at least if there are so many,
 // `limit` at most. There is a best.
 std::vector<size_t> finalists_of(const TuneReport& report, size_t limit);
 

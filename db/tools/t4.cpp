@@ -39,7 +39,9 @@ Result<MeasurementRow> parse_result(const Json& result, const ImportContext& con
     TILEWRIGHT_ASSIGN_OR_RETURN(m.outcome, parse_outcome(result["invalidity"].get<std::string>()));
     if (result.contains("timestamp") && result["timestamp"].is_string()) m.measured_at = seconds_of(result["timestamp"].get<std::string>());
     for (const Json& measured : result.value("measurements", Json::array())) {
-        if (!measured.is_object() || measured.value("name", Json()) != "time" || !measured.contains("value") || !measured["value"].is_number()) continue;
+        if (!measured.is_object() || !measured.contains("value") || !measured["value"].is_number()) continue;
+        if (measured.value("name", Json()) == "energy" && measured.value("unit", Json()) == "joules") m.energy_j = measured["value"].get<double>();
+        if (measured.value("name", Json()) != "time") continue;
         const Json unit = measured.value("unit", Json());
         m.median_us = measured["value"].get<double>() * milliseconds_factor(unit.is_string() ? unit.get<std::string>() : "");
         m.p20_us = m.p80_us = m.median_us;
@@ -70,6 +72,7 @@ Result<std::string> to_t4(const std::vector<MeasurementRow>& rows) {
         result["correctness"] = m.outcome == Outcome::correct ? 1 : 0;
         result["measurements"] = Json::array();
         if (m.median_us > 0) result["measurements"].push_back({{"name", "time"}, {"value", m.median_us / 1e3}, {"unit", "milliseconds"}});
+        if (m.energy_j > 0) result["measurements"].push_back({{"name", "energy"}, {"value", m.energy_j}, {"unit", "joules"}});
         result["objectives"] = {"time"};
         results.push_back(std::move(result));
     }

@@ -24,7 +24,7 @@ std::string number(double value) {
 
 std::string csv_header() {
     std::string line = "problem,backend,arch,device,units,compiler,flags,kernel_source,outcome,median_us,p20_us,p80_us,samples,error,clock_mhz,"
-                       "memory_clock_mhz,temperature_c,exclusive,race,place,driver,host,measured_at,note";
+                       "memory_clock_mhz,temperature_c,energy_j,exclusive,race,place,driver,host,measured_at,note";
     for (const ConfigField& field : config_fields()) line.append(",").append(field.name);
     return line + '\n';
 }
@@ -35,7 +35,7 @@ std::string csv_line(const MeasurementRow& row) {
     for (const std::string& part :
          {to_text(row.problem), row.device.backend, row.device.arch, row.device.name, std::to_string(row.device.units), row.toolchain.compiler,
           row.toolchain.flags, row.toolchain.kernel_source, std::string(name(m.outcome)), number(m.median_us), number(m.p20_us), number(m.p80_us),
-          std::to_string(m.samples), number(m.error), number(m.clock_mhz), number(m.memory_clock_mhz), number(m.temperature_c),
+          std::to_string(m.samples), number(m.error), number(m.clock_mhz), number(m.memory_clock_mhz), number(m.temperature_c), number(m.energy_j),
           std::to_string(m.exclusive), std::to_string(m.race), std::to_string(m.place), m.driver, m.host, std::to_string(m.measured_at), m.note}) {
         line += (line.empty() ? "" : ",") + quoted(part);
     }

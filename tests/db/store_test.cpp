@@ -61,7 +61,7 @@ TEST_F(StoreTest, equal_things_share_a_row) {
     ASSERT_TRUE(info.ok()) << info.status().message();
     EXPECT_EQ(std::tuple(info->devices, info->toolchains, info->problems, info->configs, info->measurements, info->winners),
               std::tuple(1, 1, 1, 1, 3, 1));
-    EXPECT_EQ(info->schema, 5);
+    EXPECT_EQ(info->schema, 6);
     EXPECT_TRUE(info->writable);
 }
 

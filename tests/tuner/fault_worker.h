@@ -25,7 +25,7 @@ enum Fault : int {
     disturbed = 12    // measured while clocks are held down and beside another program
 };
 
-// "all": as above. "brief": what would hang says so at once. "slow": as brief, 50 ms per evaluation. "dead": the device never answers, as one whose
+// Of correct ones the later takes the less energy: 2 J - 0.01 J * place. "all": as above. "brief": what would hang says so at once. "slow": as brief, 50 ms per evaluation. "no energy": nor is its energy known. "dead": the device never answers, as one whose
 // name begins so.
 std::vector<std::string> fault_worker_command(const std::string& mode);
 

@@ -34,12 +34,15 @@ size_t place_of(const Config& config) {
     while (true) pause();
 }
 
+double energy_of(size_t place) { return 2 - 0.01 * static_cast<double>(place); }
+
 WorkerReply handle(const WorkerRequest& request, const std::string& mode) {
+    if (request.action == WorkerAction::prepare && request.energy && mode == "no energy") return failed(Outcome::runtime, "it does not say how much energy it takes");
     if (request.action == WorkerAction::prepare) return mode == "dead" || request.device.starts_with("dead") ? failed(Outcome::runtime, "the bus fell off") : WorkerReply{};
     WorkerReply reply;
     if (request.action == WorkerAction::race) {
         for (const Config& config : request.configs) {
-            const double time = 1000 + 10.0 * static_cast<double>(place_of(config));
+            const double time = request.energy ? 1e6 * energy_of(place_of(config)) : 1000 + 10.0 * static_cast<double>(place_of(config));
             reply.timings.push_back({time, time, time, time - 1, time + 1, 50});
             if (time < reply.timings[reply.winner].median_us) reply.winner = reply.timings.size() - 1;
         }
@@ -85,6 +88,7 @@ WorkerReply handle(const WorkerRequest& request, const std::string& mode) {
     const double time = 1000 + 10.0 * static_cast<double>(place);
     reply.timings = {{time, time - 2, time + 2, time - 1, time + 1, 9}};
     if (place == disturbed) reply.remark = "clocks held down by power", reply.clock_mhz = 1410, reply.temperature_c = 88, reply.exclusive = 0;
+    if (request.energy) reply.energy_j = energy_of(place);
     reply.error = place <= rough_good ? 1e-4 : 1e-6;
     return reply;
 }

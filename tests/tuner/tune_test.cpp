@@ -124,6 +124,35 @@ TEST_F(Tune, WithALimitOnTheErrorTheFastestWithinItWins) {
     EXPECT_FALSE(run(exact).best);
 }
 
+TEST_F(Tune, ForEnergyTheOneThatTakesLeastWins) {
+    ASSERT_EQ(run(options(14)).outcomes.at("correct"), 5);  // for time: their energy is not known afterwards
+    TuneOptions frugal = options(20);
+    frugal.objective.least = Quantity::energy;
+    const TuneReport report = run(frugal);
+    EXPECT_EQ(report.resumed, 9) << "what failed is not tried again, what has no energy is";
+    ASSERT_TRUE(report.best);
+    EXPECT_EQ(report.trials[*report.best].measurement.median_us, 1190);
+    EXPECT_NEAR(report.trials[*report.best].measurement.energy_j, 1.81, 1e-9);
+    EXPECT_EQ(report.front.size(), 11u) << "each is faster than those behind and takes more";
+    const auto stored_energy = [](const Measurement& m) { return m.energy_j; };
+    EXPECT_THAT(stored(), testing::Contains(testing::ResultOf(stored_energy, testing::DoubleNear(1.81, 1e-9))));
+    // What lookups go by is the fastest, as a run for time leaves it.
+    const TuneReport fast = run(options(20));
+    EXPECT_EQ(fast.trials[*fast.best].measurement.median_us, 1090);
+    const Result<Measurement> winner = open().best(problem_, device_class(report.device));
+    ASSERT_TRUE(winner.ok());
+    EXPECT_EQ(winner->config, fast.trials[*fast.best].config);
+}
+
+TEST_F(Tune, ForEnergyTheDeviceMustSayWhatItTakes) {
+    TuneOptions frugal = options(20, "no energy");
+    frugal.objective.least = Quantity::energy;
+    Store store = open();
+    const auto report = tune(problem_, "cpu:0", store, frugal);
+    EXPECT_EQ(report.status().code(), StatusCode::unavailable);
+    EXPECT_THAT(report.status().message(), HasSubstr("cpu:0 does not answer: it does not say how much energy it takes"));
+}
+
 TEST_F(Tune, KeepsWhatDisturbedAMeasurement) {
     const TuneReport report = run(options(14));
     const Measurement& measurement = report.trials[test::disturbed].measurement;
