@@ -87,6 +87,31 @@ void add_amd_passes(const Problem& problem, const Config& config, const Arch& ar
     if (problem.bias) own_tile(attention_backward_bias);
 }
 
+// Each gradient by a pass of its own, of which that of dK may give dQ too.
+void add_sm90_wide_passes(const Config& config, std::vector<BackwardLaunch>& plan) {
+    plan.push_back({attention_backward_keys_alone, config}), plan.push_back({attention_backward_values_alone, config});
+    if (config.dq == 0) plan.push_back({attention_backward_queries, changed_over(config)});
+    else plan.push_back({attention_backward_epilogue, config});
+}
+
+// Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where its part finds
+// registers beside dK (and dV), unless a repeatable result is asked for.
+Config sm90_backward_config(const Problem& problem, const Arch& arch, bool aligned) {
+    bool wide = !takes_sm90_backward(problem, arch, aligned);
+    KernelSpec spec{wide ? attention_backward_keys_alone : attention_backward_keys, problem, {}, aligned};
+    Config& config = spec.config;
+    config.block_kv = 128, config.workers = 2, config.stages = 2, config.section_kb = 32 * 1024;
+    if (wide && !nvidia_text(spec, arch).ok()) config.block_q = 32;
+    if (problem.deterministic) return config;
+    Config apart = config;
+    config.dq = 1;
+    for (int block_q : {problem.head_dim <= 64 && !wide ? 128 : 64, 64}) {
+        config.block_q = block_q;
+        if (nvidia_text(spec, arch).ok()) return config;
+    }
+    return apart;
+}
+
 }  // namespace
 
 std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& given, const Arch& arch, bool aligned, bool packed) {
@@ -95,6 +120,8 @@ std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& 
     std::vector<BackwardLaunch> plan{{attention_backward_prologue, config}};
     if (arch.backend == "amd") {
         add_amd_passes(problem, config, arch, plan);
+    } else if (arch.backend == "nvidia" && !packed && takes_sm90_wide_backward(problem, arch, aligned)) {
+        add_sm90_wide_passes(config, plan);
     } else if (arch.backend == "nvidia" && (packed || !takes_sm90_backward(problem, arch, aligned))) {
         add_sm80_passes(problem, config, plan);
     } else {
@@ -112,21 +139,11 @@ Config default_backward_config(const Problem& problem, const Arch& arch, bool al
     if (arch.backend == "amd") return amd_tile(problem, arch.family, splits_keys_on_amd(problem, arch.family) ? attention_backward_keys_alone : attention_backward_keys);
     // Sums are at least 64 columns wide: of few columns they would be most of the memory that a backward takes.
     if (arch.backend != "nvidia") return config.dq = problem.head_dim > 32 ? 2 : 0, config;
-    if (!takes_sm90_backward(problem, arch, aligned)) {
+    if (!takes_sm90_backward(problem, arch, aligned) && !takes_sm90_wide_backward(problem, arch, aligned)) {
         if (!find_sm80_tile(problem, attention_backward_keys, config)) (void)find_sm80_tile(problem, attention_backward_keys_alone, config);
         return config;
     }
-    // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where
-    // its part finds registers beside dK and dV.
-    config.block_kv = 128, config.workers = 2, config.stages = 2, config.section_kb = 32 * 1024;
-    if (problem.deterministic) return config;
-    KernelSpec spec{attention_backward_keys, problem, config, aligned};
-    spec.config.dq = 1;
-    for (int block_q : {problem.head_dim <= 64 ? 128 : 64, 64}) {
-        spec.config.block_q = block_q;
-        if (nvidia_text(spec, arch).ok()) return spec.config;
-    }
-    return config;
+    return sm90_backward_config(problem, arch, aligned);
 }
 
 BackwardWorkspace backward_workspace(const Problem& p, const Config& config) {

@@ -22,5 +22,7 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch);
 
 // Whether the backward's passes over keys and queries are those of arch/sm90_backward.h: aligned 16-bit tensors whose sums find registers, and no bias.
 bool takes_sm90_backward(const Problem& problem, const Arch& arch, bool aligned);
+// Else, whether dK, dV and dQ have passes of their own that are those of arch/sm90_backward_wide.h: the same, but head dims up to 256.
+bool takes_sm90_wide_backward(const Problem& problem, const Arch& arch, bool aligned);
 
 }  // namespace tilewright

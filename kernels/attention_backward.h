@@ -79,8 +79,14 @@ TILEWRIGHT_DEVICE void lift_probabilities(Fragment& scores) {
     TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) scores.at(r, c) *= lift<Arch>;
 }
 // What a step adds to dQ, on architectures that know how.
-template <bool gives, class Arch> struct QueryPart { using Fragment = typename Arch::QueryGradient; };
-template <class Arch> struct QueryPart<false, Arch> { using Fragment = NoFragment; };
+template <bool gives, class Arch> struct QueryPart {
+    using Fragment = typename Arch::QueryGradient;
+    static constexpr bool lags = Arch::query_part_lags;  // a step multiplies that of the step before
+};
+template <class Arch> struct QueryPart<false, Arch> {
+    using Fragment = NoFragment;
+    static constexpr bool lags = false;
+};
 
 template <class Arch>
 TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, char* shared) {
@@ -88,7 +94,8 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
     using Tile = BackwardTile<Config>;
     using Element = typename Config::Element;
     using Scores = typename Arch::Scores;
-    constexpr bool over_keys = Config::over_keys, gives_scored = Config::gives_scored, gives_carried = Config::gives_carried, gives_queries = over_keys && Config::dq != 0;
+    constexpr bool over_keys = Config::over_keys, gives_scored = Config::gives_scored, gives_carried = Config::gives_carried, gives_queries = over_keys && gives_scored && Config::dq != 0;
+    using Part = QueryPart<gives_queries, Arch>;
     const PlainBackwardParameters& p = arguments.parameters;
 
     Arch::for_each_tile(arguments, shared, [&](const Tile& tile, typename Arch::Pipeline& pipeline) {
@@ -105,9 +112,9 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
         auto row_scored = pipeline.row_scored();
         auto row_carried = pipeline.row_carried();
         BackwardStep step = tile.first_step();
-        // dQ lags by a step, so that no worker waits for what another has yet to publish of dS.
+        // dQ may lag by a step, so that no worker waits for what another has yet to publish of dS.
         auto take_step = [&](auto has_previous) {
-            typename QueryPart<gives_queries, Arch>::Fragment query_part;
+            typename Part::Fragment query_part;
             auto scored = pipeline.scored(step);
             Arch::start_scores(scores, row_scored, scored);
             auto carried = pipeline.carried(step);
@@ -118,6 +125,7 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             if constexpr (gives_scored) {
                 Arch::template finish<0>(changes);
                 differentiate<Config>(changes, scores, slopes, pipeline.deltas(step));
+                if constexpr (!gives_carried) pipeline.release_carried();  // it was for dP alone
             }
             if (tile.needs_mask(step)) {
                 clear_hidden<Arch>(scores, tile, step);
@@ -136,16 +144,17 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             if constexpr (gives_carried) Arch::start_gradient(carried_gradient, left_p, carried);
             if constexpr (gives_scored) Arch::start_gradient(scored_gradient, left_ds, scored);
             if constexpr (gives_queries) {
-                constexpr int others = 2;  // dV and dK are under way
+                constexpr int others = gives_carried ? 2 : 1;  // dV and dK are under way
                 if constexpr (decltype(has_previous)::is) Arch::template finish<others>(query_part), pipeline.hold(query_part);
                 pipeline.hand_over(Constant<true>(), has_previous, p, tile, step);
             }
             if constexpr (gives_scored) Arch::template finish<0>(scored_gradient);
             if constexpr (gives_carried) Arch::template finish<0>(carried_gradient);
-            pipeline.release_carried(), pipeline.release_scored();
+            if constexpr (gives_carried) pipeline.release_carried();
+            pipeline.release_scored();
             step = tile.next(step);
         };
-        if constexpr (gives_queries) {
+        if constexpr (Part::lags) {
             if (step.left > 0) {
                 take_step(Constant<false>());
                 while (step.left > 0) take_step(Constant<true>());

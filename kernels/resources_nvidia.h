@@ -115,6 +115,28 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
     s.bytes = s.barriers + 8 * (11 + 4 * stages) + sm90_alignment;
     return s;
 }
+// The same of wide heads, one gradient a pass (sm90_backward_wide.h): what is carried of the rows only where there is a dP; buffers of columns, of
+// which those of what is carried are fewer where they serve dP alone; statistics of every buffer, or both of the rows. dS lies in a buffer.
+struct Sm90WideTile {
+    int rows, columns, scored_depth, carried_depth, stages;
+    bool over_keys, gives_scored, gives_carried, gives_queries;
+    constexpr int carried_stages() const { return gives_carried ? stages : 1; }
+    constexpr int buffers() const { return stages + carried_stages(); }
+};
+struct Sm90WideShared {
+    int row_bytes[2], buffers, buffer_bytes, statistics, statistics_bytes, barriers, bytes;
+};
+constexpr Sm90WideShared sm90_wide_shared(const Sm90WideTile& t) {
+    Sm90WideShared s{};
+    s.row_bytes[0] = sm90_tile_bytes(t.rows, t.scored_depth), s.row_bytes[1] = t.gives_scored ? sm90_tile_bytes(t.rows, t.carried_depth) : 0;
+    s.buffers = s.row_bytes[0] + s.row_bytes[1];
+    s.buffer_bytes = sm90_tile_bytes(t.columns, max_of(max_of(t.scored_depth, t.carried_depth), t.gives_queries ? t.rows : 0));
+    s.statistics = s.buffers + t.buffers() * s.buffer_bytes;
+    s.statistics_bytes = 4 * (t.over_keys ? t.columns : t.rows);
+    s.barriers = s.statistics + (t.over_keys ? t.buffers() : 2) * s.statistics_bytes;
+    s.bytes = s.barriers + 8 * (8 + 2 * t.buffers()) + sm90_alignment;
+    return s;
+}
 // What the block is launched with, and how the loading warpgroup's share is dealt out. All together may not exceed what
 // was launched, or they wait for ever, although the multiprocessor has the registers.
 constexpr int sm90_registers_launched(int workers, int blocks) { return min_of(255, nvidia_registers_per_unit / (128 * (workers + 1) * blocks) / 8 * 8); }

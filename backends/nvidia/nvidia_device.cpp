@@ -223,7 +223,7 @@ Status NvidiaDevice::make_maps(const NvidiaKernel& kernel, kernel::Sm90BackwardA
     const kernel::ForwardParameters& f = p.forward;
     const Problem& problem = kernel.spec.problem;
     const Config& config = kernel.spec.config;
-    bool over_keys = kernel.spec.kind == KernelKind::attention_backward_keys;
+    bool over_keys = is_over_keys(kernel.spec.kind);
     // Without queries or keys what lies along them is not read.
     const void* any = f.seq_q > 0 ? f.query : f.key;
     auto get = [&](const char* name, const void* address, const kernel::Strides& strides, int64_t columns, bool of_keys, kernel::TensorMap& map) {

@@ -40,6 +40,7 @@ struct CpuBackward : cpu::Lane {
     using CarriedGradient = cpu::Accumulator<Element, rows, carried_width, carried_depth>;
     using Rounded = cpu::InPlace<Scores>;
     using QueryGradient = NoFragment;  // goes to the sums at once
+    static constexpr bool query_part_lags = false;
     using Slopes = typename Choose<Config::softcap, Scores, NoFragment>::type;
     template <int depth> using Operand = cpu::BackwardOperand<depth, columns, Tile>;
 

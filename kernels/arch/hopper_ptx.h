@@ -100,6 +100,10 @@ TILEWRIGHT_DEVICE void add_floats(float* to, unsigned from, int bytes) {
 TILEWRIGHT_DEVICE void store_floats(float* to, unsigned from, int bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\ncp.async.bulk.commit_group;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
 }
+// Of registers, 16 bytes a lane.
+TILEWRIGHT_DEVICE void add_four(float* to, float a, float b, float c, float d) {
+    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
 TILEWRIGHT_DEVICE void wait_until_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 TILEWRIGHT_DEVICE void wait_until_added() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 

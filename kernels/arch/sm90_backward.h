@@ -29,6 +29,7 @@ struct Sm90Backward : hopper::Common {
     using Slopes = typename Choose<Config::softcap, Scores, NoFragment>::type;
     using Sums = hopper::QuerySums<gives_queries ? columns : 64, backward_sum_columns(scored_depth), workers>;
     using QueryGradient = hopper::Accumulator<Element, Sums::width>;
+    static constexpr bool query_part_lags = true;
 
     static TILEWRIGHT_DEVICE float min(float a, float b) { return ptx::min_nan(a, b); }  // of NaN it is NaN
 
@@ -67,6 +68,12 @@ struct Sm90Backward : hopper::Common {
     template <class Gradient, int depth>
     static TILEWRIGHT_DEVICE void start_gradient(Gradient& gradient, const Rounded& left, Operand<depth> right) {
         hopper::start_output<columns>(gradient, left, right.at);
+    }
+    // 64 rows by `columns` into a panel whose rows are the columns.
+    static TILEWRIGHT_DEVICE void store_turned(unsigned panel, const Rounded& x) {
+        int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, row = lane % 8 + lane / 16 * 8, piece = 2 * warp + lane / 8 % 2;
+        unsigned to = panel + row * 128 + (piece ^ row % 8) * 16;
+        TILEWRIGHT_UNROLL for (int k = 0; k < columns / 16; ++k) ptx::store_matrices_turned(to + k * 2048, x.a[0][4 * k], x.a[0][4 * k + 1], x.a[0][4 * k + 2], x.a[0][4 * k + 3]);
     }
     // A worker's part of dQ = dS K: some of the queries, or of the columns of K.
     struct QueryOperands {
@@ -152,12 +159,9 @@ struct Sm90Backward : hopper::Common {
 
         // dS^T of this worker's keys, turned: a panel of 64 keys for each worker.
         TILEWRIGHT_DEVICE void publish(const Rounded& changes) const {
-            int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, row = lane % 8 + lane / 16 * 8, piece = 2 * warp + lane / 8 % 2;
-            unsigned to = shared.changes(Buffers::at(n).stage) + worker * columns * 128 + row * 128 + (piece ^ row % 8) * 16;
             if (garbage_in_keys) Sm90KeyGarbage<Sm90Backward>::hide(shared.row_tile(0));
             ptx::barrier_wait(shared.changes_free(Buffers::at(n).stage), Buffers::at(n).parity ^ 1);  // all have read that of two steps ago
-            TILEWRIGHT_UNROLL for (int k = 0; k < columns / 16; ++k)
-                ptx::store_matrices_turned(to + k * 2048, changes.a[0][4 * k], changes.a[0][4 * k + 1], changes.a[0][4 * k + 2], changes.a[0][4 * k + 3]);
+            store_turned(shared.changes(Buffers::at(n).stage) + worker * columns * 128, changes);
         }
         TILEWRIGHT_DEVICE QueryOperands published() const {  // in the step before
             Buffers before = Buffers::at(n - 1);

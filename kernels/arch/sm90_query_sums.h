@@ -30,6 +30,14 @@ struct QuerySums {
             ptx::store_shared(to + (i * 32 + (int)threadIdx.x % 32) * 16, uint4{__float_as_uint(d[0]), __float_as_uint(d[1]), __float_as_uint(d[4]), __float_as_uint(d[5])});
         }
     }
+    // Or to what is in memory.
+    template <class Part>
+    static TILEWRIGHT_DEVICE void add(float* to, const Part& part) {
+        TILEWRIGHT_UNROLL for (int i = 0; i < width / 8; ++i) {
+            const float* d = &part.d[0][i / 2 * 8 + i % 2 * 2];
+            ptx::add_four(to + (i * 32 + (int)threadIdx.x % 32) * 4, d[0], d[1], d[4], d[5]);
+        }
+    }
 };
 
 }  // namespace hopper

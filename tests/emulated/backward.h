@@ -19,6 +19,7 @@ struct EmulatedBackward {
     std::string (*run)(Pass pass, const kernel::BackwardParameters& parameters, int order);
     int dq = 0;
     bool swaps = false;  // the pass over queries has tiles of block_kv queries and block_q keys
+    bool apart = false;  // dK and dV have a pass each, always
 };
 
 inline void PrintTo(const EmulatedBackward& kernels, std::ostream* to) { *to << kernels.name; }

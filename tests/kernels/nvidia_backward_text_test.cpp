@@ -49,9 +49,15 @@ const Case cases[] = {
     {"Hopper64", "sm_90a", "backward:d64", 3},
     {"Hopper64Causal", "sm_90a", "backward:d64,causal", 3},
     {"HopperHalfPanels", "sm_90a", "backward:d40,dv72,window5:7,fp16", 3},
-    {"HopperSoftcap128", "sm_90a", "backward:d128,softcap,window5:7,sink", 4},
+    {"HopperSoftcap128", "sm_90a", "backward:d128,softcap,window5:7,sink", 5},
     {"HopperUnaligned", "sm_90a", "backward:d64,alibi", 3, false},
     {"Hopper256", "sm_90a", "backward:d256,causal", 4},
+    {"Hopper256Full", "sm_90a", "backward:d256,fp16", 4},
+    {"Hopper256Window", "sm_90a", "backward:d256,window5:7,alibi", 4},
+    {"Hopper256Repeatable", "sm_90a", "backward:d256,causal,deterministic", 4},
+    {"Hopper256Softcap", "sm_90a", "backward:d256,softcap,window5:7,alibi,sink", 5},
+    {"Hopper192", "sm_90a", "backward:d192,dv128,causal", 4},
+    {"Hopper136", "sm_90a", "backward:d136,dv248,window5:7,fp16", 4},
     {"HopperFloat", "sm_90a", "backward:d128,fp32", 3},
     {"HopperBias", "sm_90a", "backward:d128,causal,bias", 4},
     {"AmpereBias64", "sm_80", "backward:d64,bias,softcap,alibi,window5:7,fp16", 4},
@@ -104,9 +110,14 @@ TEST(NvidiaBackwardTexts, RefuseSumsOfTheQueriesThatFindNoRoomOnHopper) {
              {"backward:d128", R"({"block_q":128,"block_kv":128,"workers":2,"stages":1,"dq":1})", "registers of a thread, estimated,", "240"},
              {"backward:d128", R"({"block_q":64,"block_kv":128,"workers":2,"stages":4,"dq":2})", "shared bytes of a block", "232448"},
              {"backward:d64", R"({"block_q":64,"block_kv":128,"workers":2,"stages":2,"persistent":1})", "persistent is 1", "must be"},
+             {"backward:d256", R"({"block_q":64,"block_kv":128,"workers":2,"stages":2,"dq":2})", "dq is 2", "0 or 1"},
+             {"backward:d256", R"({"block_q":32,"block_kv":128,"workers":2,"stages":2,"dq":1})", "block_q is 32", "64 queries"},
+             {"backward:d256", R"({"block_q":128,"block_kv":128,"workers":2,"stages":1})", "registers of a thread, estimated,", "240"},
+             {"backward:d256", R"({"block_q":64,"block_kv":128,"workers":2,"stages":3})", "shared bytes of a block", "232448"},
              {"backward:d64,fp32", R"({"block_q":64,"block_kv":64,"workers":4,"dq":1})", "dq is 1", "it must be 0"},
          }) {
         KernelSpec spec{KernelKind::attention_backward_keys, *parse_problem(r.problem), *parse_config(r.config)};
+        if (takes_sm90_wide_backward(spec.problem, *find_arch("sm_90a"), true)) spec.kind = KernelKind::attention_backward_keys_alone;
         auto text = nvidia_text(spec, *find_arch("sm_90a"));
         ASSERT_FALSE(text.ok()) << r.config;
         EXPECT_THAT(text.status().message(), HasSubstr(r.value));

@@ -45,6 +45,7 @@ void wgmma_wait() {
 
 inline void add_floats(float* to, unsigned from, int bytes) { gpu::bulk_to_memory(to, from, bytes, true); }
 inline void store_floats(float* to, unsigned from, int bytes) { gpu::bulk_to_memory(to, from, bytes, false); }
+inline void add_four(float* to, float a, float b, float c, float d) { to[0] += a, to[1] += b, to[2] += c, to[3] += d; }
 inline void wait_until_read() { gpu::bulk_wait(true); }
 inline void wait_until_added() { gpu::bulk_wait(false); }
 inline void await_turn(const unsigned* turn, unsigned mine) { gpu::await_number(turn, mine); }

@@ -1,7 +1,7 @@
 // The backward's passes on sm_90a in emulation: dQ by a pass of its own, and summed in memory in any order and in a fixed one.
 #include "nvidia/backward_kernels.h"
 // The families' headers after CUDA's builtins.
-#include "kernels/arch/sm90_backward.h"
+#include "kernels/arch/sm90_backward_wide.h"
 
 namespace tilewright::emulated {
 namespace {
@@ -37,6 +37,21 @@ template <class Element, Spec s>
 EmulatedBackward kernels(const char* name) {
     return backward_kernels<Element, s>(name, run<Element, s>);
 }
+// Of wide heads.
+template <class Element, Spec s>
+std::string run_wide(Pass pass, const kernel::BackwardParameters& p, int order) {
+    using Keys = BackwardConfigOf<Element, s, Pass::keys_alone>;
+    if (pass == Pass::keys_alone) return run_pass<kernel::Sm90BackwardWide<Keys>>(p, order);
+    if (pass == Pass::values_alone) return run_pass<kernel::Sm90BackwardWide<BackwardConfigOf<Element, s, Pass::values_alone>>>(p, order);
+    if (pass == Pass::queries) return run_pass<kernel::Sm90BackwardWide<BackwardConfigOf<Element, swapped(s), Pass::queries>>>(p, order);
+    return run_rows<Keys>(pass, p, order);
+}
+template <class Element, Spec s>
+EmulatedBackward wide_kernels(const char* name) {
+    EmulatedBackward kernels = backward_kernels<Element, s>(name, run_wide<Element, s>);
+    kernels.apart = true;
+    return kernels;
+}
 
 }  // namespace
 
@@ -52,6 +67,11 @@ std::vector<EmulatedBackward> sm90_backward() {
             "sm90 d72 dv40 all variants two passes"),
         kernels<bf16, Spec{.block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 2, .mask = Mask::causal, .softcap = true}>("sm90 d64 causal softcap fixed order"),
         kernels<bf16, Spec{.head_dim = 96, .head_dim_v = 96, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 1, .mask = Mask::window}>("sm90 d96 window any order"),
+        wide_kernels<bf16, Spec{.head_dim = 256, .head_dim_v = 256, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 1, .mask = Mask::causal}>("sm90 wide d256 causal any order"),
+        wide_kernels<bf16, Spec{.head_dim = 192, .head_dim_v = 128, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .mask = Mask::window}>("sm90 wide d192 dv128 window three passes"),
+        wide_kernels<fp16, Spec{.head_dim = 72, .head_dim_v = 104, .block_q = 32, .block_kv = 128, .stages = 2, .workers = 2, .mask = Mask::causal, .softcap = true, .alibi = true, .sink = true}>(
+            "sm90 wide d72 dv104 all variants three passes"),
+        wide_kernels<fp16, Spec{.head_dim = 136, .head_dim_v = 72, .block_q = 64, .block_kv = 128, .stages = 1, .workers = 2, .dq = 1}>("sm90 wide d136 dv72 any order"),
     };
 }
 

@@ -1,0 +1,268 @@
+// NVIDIA sm_90a, backward of wide heads: 64 rows of one gradient take half of a warpgroup's registers, so that dK and dV have a pass each. That of dK
+// may add up dQ in memory beside it.
+#pragma once
+#include "sm90_backward.h"
+
+namespace tilewright::kernel {
+
+template <class Config_>
+struct Sm90BackwardWide : Sm90Backward<Config_> {
+    using Base = Sm90Backward<Config_>;
+    using Config = Config_;
+    using Tile = BackwardTile<Config>;
+    using typename Base::Element;
+    using typename Base::Rounded;
+    using typename Base::Statistics;
+    template <int depth> using Operand = typename Base::template Operand<depth>;
+    using Base::over_keys, Base::rows, Base::columns, Base::workers, Base::scored_depth, Base::carried_depth;
+    static constexpr bool gives_scored = Config::gives_scored, gives_carried = Config::gives_carried, gives_queries = gives_scored && Base::gives_queries;
+    static constexpr Sm90WideTile wide{rows, columns, scored_depth, carried_depth, Config::stages, over_keys, gives_scored, gives_carried, gives_queries};
+    static constexpr Sm90WideShared shape = sm90_wide_shared(wide);
+    static constexpr int shared_bytes = shape.bytes, buffers = wide.buffers();
+    static_assert(!(gives_scored && gives_carried), "dK and dV find registers one at a time");
+
+    // A tile of columns, 0 of what is scored and 1 of what is carried: its buffer, and how often that has been used.
+    struct Buffer {
+        int index, parity;
+        template <int which>
+        static TILEWRIGHT_DEVICE Buffer at(unsigned n) {
+            if constexpr (gives_queries) {  // in turn in one ring: what is carried next waits for dK, what is scored next for dQ
+                auto ring = hopper::Ring<buffers>::at(2 * n + which);
+                return {ring.stage, ring.parity};
+            } else {
+                auto ring = hopper::Ring<which ? wide.carried_stages() : Config::stages>::at(n);
+                return {which * Config::stages + ring.stage, ring.parity};
+            }
+        }
+    };
+    struct Shared {
+        unsigned base;
+        TILEWRIGHT_DEVICE explicit Shared(char* shared) : base((ptx::shared_address(shared) + sm90_alignment - 1) & ~(sm90_alignment - 1u)) {}
+        TILEWRIGHT_DEVICE unsigned row_tile(int which) const { return base + which * shape.row_bytes[0]; }
+        TILEWRIGHT_DEVICE unsigned buffer(int index) const { return base + shape.buffers + index * shape.buffer_bytes; }
+        TILEWRIGHT_DEVICE unsigned statistics(int index) const { return base + shape.statistics + index * shape.statistics_bytes; }
+        TILEWRIGHT_DEVICE unsigned barrier(int i) const { return base + shape.barriers + 8 * i; }
+        TILEWRIGHT_DEVICE unsigned rows_full(int which) const { return barrier(which); }
+        TILEWRIGHT_DEVICE unsigned rows_free(int which) const { return barrier(2 + which); }
+        TILEWRIGHT_DEVICE unsigned tile_index() const { return barrier(4); }
+        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(5); }  // in any tile so far?
+        TILEWRIGHT_DEVICE unsigned carried_read() const { return barrier(6); }
+        TILEWRIGHT_DEVICE unsigned changes_full() const { return barrier(7); }
+        TILEWRIGHT_DEVICE unsigned full(int index) const { return barrier(8 + index); }
+        TILEWRIGHT_DEVICE unsigned free(int index) const { return barrier(8 + buffers + index); }
+    };
+
+    // dQ of a step is multiplied and added by hand_over() itself: there is no room for the dS of two steps.
+    static constexpr bool query_part_lags = false;
+    struct QueryGradient {
+        TILEWRIGHT_DEVICE void settle() {}
+    };
+    static TILEWRIGHT_DEVICE void start_query_part(QueryGradient&, NoFragment) {}
+
+    // Where the rings are follows from how many steps and tiles are done.
+    struct Pipeline {
+        Shared shared;
+        int worker = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0);
+        unsigned n = 0, tiles = 0;
+
+        TILEWRIGHT_DEVICE int next_tile() const {
+            int index;
+            ptx::barrier_wait(shared.rows_full(0), tiles & 1);
+            ptx::load_shared(index, shared.tile_index());
+            __syncwarp();  // all lanes have read it before one releases it
+            return __shfl_sync(~0u, index, 0);
+        }
+        TILEWRIGHT_DEVICE Operand<scored_depth> row_scored() const { return {hopper::operand(shared.row_tile(0) + worker * 64 * 128, rows)}; }
+        TILEWRIGHT_DEVICE Operand<carried_depth> row_carried() const {
+            if constexpr (gives_scored) ptx::barrier_wait(shared.rows_full(1), tiles & 1);
+            __syncwarp();  // a tile without steps has no product between this and release_rows()
+            return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)};
+        }
+        template <int which, int depth>
+        TILEWRIGHT_DEVICE Operand<depth> column_tile() const {
+            Buffer buffer = Buffer::template at<which>(n);
+            ptx::barrier_wait(shared.full(buffer.index), buffer.parity);
+            return {hopper::operand(shared.buffer(buffer.index), columns)};
+        }
+        TILEWRIGHT_DEVICE Operand<scored_depth> scored(const BackwardStep&) {
+            hidden_zeros = 0;
+            return column_tile<0, scored_depth>();
+        }
+        TILEWRIGHT_DEVICE Operand<carried_depth> carried(const BackwardStep&) const { return column_tile<1, carried_depth>(); }
+        template <int which>
+        TILEWRIGHT_DEVICE Statistics statistics() const { return Statistics(shared.statistics(over_keys ? Buffer::template at<which>(n).index : which)); }
+        TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep&) const { return statistics<0>(); }
+        TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return statistics<1>(); }
+        TILEWRIGHT_DEVICE void release_carried() const {
+            __syncwarp();  // all lanes have read their statistics
+            hopper::release(gives_queries ? shared.carried_read() : shared.free(Buffer::template at<1>(n).index));
+        }
+        TILEWRIGHT_DEVICE void release_scored() {
+            if constexpr (!gives_queries) hopper::release(shared.free(Buffer::template at<0>(n).index));
+            ++n;
+            ptx::forget(n);  // unknown to the compiler, which else keeps what follows from it in registers that are short
+        }
+        TILEWRIGHT_DEVICE void release_rows() {
+            if constexpr (gives_scored) hopper::release(shared.rows_free(1));
+            hopper::release(shared.rows_free(0)), ++tiles;
+        }
+
+        // dS^T of this worker's keys, turned, in the place of the dO that all have read: a panel of 64 keys for each worker.
+        TILEWRIGHT_DEVICE unsigned changes() const { return shared.buffer(Buffer::template at<1>(n).index); }
+        TILEWRIGHT_DEVICE void publish(const Rounded& of_worker) const {
+            ptx::barrier_wait(shared.carried_read(), n & 1);
+            Base::store_turned(changes() + worker * columns * 128, of_worker);
+        }
+        TILEWRIGHT_DEVICE NoFragment published() const { return {}; }
+        TILEWRIGHT_DEVICE void hold(const QueryGradient&) const {}
+        // Behind dK, which is under way: this worker's columns of dQ = dS K, added to memory from registers.
+        template <class Published, class Held>
+        TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) const {
+            if constexpr (Published::is) {
+                ptx::fence_async();
+                __syncwarp();
+                hopper::release(shared.changes_full());
+                ptx::barrier_wait(shared.changes_full(), n & 1);
+                using Sums = typename Base::Sums;
+                static_assert(!Sums::by_query);
+                constexpr int column = Sums::width;
+                if constexpr (Config::mask != Mask::none) ptx::wgmma_wait<0>();  // the bounds of a mask take the registers of dS, which dK keeps until then
+                typename Base::QueryGradient part;
+                Base::start_query_part(part, {hopper::operand(changes(), columns),
+                                              hopper::operand(shared.row_tile(0) + worker * (column / panel_columns * rows * 128 + column % panel_columns * 2), rows)});
+                ptx::wgmma_wait<1>();
+                hopper::release(shared.free(Buffer::template at<0>(n).index));
+                Base::template finish<0>(part);
+                hopper::release(shared.free(Buffer::template at<1>(n).index));
+                Sums::add(Base::sums_at(p, Base::place_of(p, tile, step)) + ((int)threadIdx.x / 32 - 4) * Sums::warp_floats, part);
+            }
+        }
+
+        // As in Sm90Backward. Where there is no dP, nothing tells of dO but itself.
+        float hidden_zeros = 0;
+        template <class Fragment>
+        TILEWRIGHT_DEVICE void look_at_hidden(Fragment& x, const Tile& tile, const BackwardStep& step) {
+            if constexpr (Config::mask != Mask::none && gives_scored) {
+                TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
+                    int row = x.row(r), begin = tile.paired_begin(row) - step.first, end = tile.paired_end(row) - step.first;
+                    TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c)
+                        if (!tile.paired(x.column(c), begin, end)) hidden_zeros += x.at(r, c) * 0.0f;
+                }
+            }
+        }
+        static constexpr int cleaners = 128 * workers, cleaners_barrier = 1;
+        TILEWRIGHT_DEVICE void hide_garbage() {
+            if constexpr (Config::mask != Mask::none) {
+                if constexpr (gives_scored) {
+                    if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
+                    (void)clean<0, columns>(shared.buffer(Buffer::template at<0>(n).index));
+                    if constexpr (gives_queries) (void)clean<0, rows>(shared.row_tile(0));
+                    ptx::fence_async();
+                    ptx::named_sync(cleaners_barrier, cleaners);
+                } else {
+                    bool found = clean<1, columns>(shared.buffer(Buffer::template at<1>(n).index));
+                    if (found) ptx::fence_async();
+                    if (!ptx::named_any(cleaners_barrier, cleaners, found)) return;
+                }
+                ptx::store_shared(shared.found_garbage(), 1);
+            }
+        }
+        template <int which, int count>
+        static TILEWRIGHT_DEVICE bool clean(unsigned tile) {
+            constexpr int pieces = sm90_tile_bytes(count, which ? carried_depth : scored_depth) / 16;
+            return nvidia::clean<Element, pieces, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
+        }
+        TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {
+            if constexpr (Config::mask != Mask::none) {
+                int found;
+                ptx::load_shared(found, shared.found_garbage());
+                if (!found) return;
+                const ForwardParameters& f = p.forward;
+                int first = worker * 64 + (int)threadIdx.x % 128 / 32 * 16;
+                if constexpr (gives_carried)
+                    nvidia::reveal_gradient<Sm90BackwardWide, true, carried_depth>(f, tile, first, 16, p.out_gradient, p.out_gradient_strides, p.value_gradient, p.value_gradient_strides);
+                else if constexpr (over_keys)
+                    nvidia::reveal_gradient<Sm90BackwardWide, false, scored_depth>(f, tile, first, 16, f.query, f.query_strides, p.key_gradient, p.key_gradient_strides);
+                else
+                    nvidia::reveal_gradient<Sm90BackwardWide, false, scored_depth>(f, tile, first, 16, f.key, f.key_strides, p.query_gradient, p.query_gradient_strides);
+            }
+        }
+    };
+
+    // One thread's work. It has few registers, so it keeps little and computes again what it needs.
+    static TILEWRIGHT_DEVICE void load(const Sm90BackwardArguments& arguments, const Shared& shared) {
+        const PlainBackwardParameters& p = arguments.parameters;
+        constexpr int of_rows = over_keys ? 0 : shape.statistics_bytes, of_columns = over_keys ? shape.statistics_bytes : 0;
+        unsigned n = 0, dealt = 0;
+        hopper::Ring<buffers> ring;  // of all columns, where they have but one
+        int index = blockIdx.x;
+        auto copy_statistics = [&](int which, int place, int batch, int head, int first, int bytes, unsigned full) {
+            long long row = (long long)(batch * p.forward.heads_q + head) * p.padded_queries + first;
+            ptx::copy_bytes(shared.statistics(place), (which ? p.deltas : p.log_sums) + row, bytes, full);
+        };
+        auto deal = [&](int bytes) {
+            ptx::barrier_wait(shared.rows_free(0), (dealt & 1) ^ 1);
+            ptx::store_shared(shared.tile_index(), index);
+            ptx::barrier_expect(shared.rows_full(0), bytes);
+        };
+        auto copy_rows = [&](const Tile& tile) {
+            deal(shape.row_bytes[0] + of_rows);
+            hopper::copy_tile<scored_depth, rows>(shared.row_tile(0), &arguments.row_scored, shared.rows_full(0), tile.first_row, tile.head, tile.batch);
+            if constexpr (!over_keys) copy_statistics(0, 0, tile.batch, tile.head, tile.first_row, of_rows, shared.rows_full(0));
+            if constexpr (gives_scored) {
+                ptx::barrier_wait(shared.rows_free(1), (dealt & 1) ^ 1);
+                ptx::barrier_expect(shared.rows_full(1), shape.row_bytes[1] + of_rows);
+                hopper::copy_tile<carried_depth, rows>(shared.row_tile(1), &arguments.row_carried, shared.rows_full(1), tile.first_row, tile.head, tile.batch);
+                if constexpr (!over_keys) copy_statistics(1, 1, tile.batch, tile.head, tile.first_row, of_rows, shared.rows_full(1));
+            }
+            ++dealt;
+        };
+        auto copy_columns = [&](auto carried, const Tile& tile, const BackwardStep& step) {
+            constexpr int which = decltype(carried)::is, depth = which ? carried_depth : scored_depth;
+            Buffer buffer = gives_queries ? Buffer{ring.stage, ring.parity} : Buffer::template at<which>(n);
+            ring.advance();
+            unsigned full = shared.full(buffer.index);
+            ptx::barrier_wait(shared.free(buffer.index), buffer.parity ^ 1);
+            ptx::barrier_expect(full, sm90_tile_bytes(columns, depth) + of_columns);
+            hopper::copy_tile<depth, columns>(shared.buffer(buffer.index), which ? &arguments.carried : &arguments.scored, full, step.first, step.head, tile.batch);
+            if constexpr (over_keys) copy_statistics(which, buffer.index, tile.batch, step.head, step.first, of_columns, full);
+        };
+        for (; index < p.forward.tiles; index = nvidia::draw_tile(p.forward)) {
+            Tile tile = backward_tile_at<Config>(p.forward, index);
+            BackwardStep step = tile.first_step();
+            // The first columns' space is free sooner than that of the only tile of rows.
+            if (step.left > 0) copy_columns(Constant<false>(), tile, step);
+            copy_rows(tile);
+            if (step.left == 0) continue;
+            copy_columns(Constant<true>(), tile, step);
+            _Pragma("unroll 1") for (++n, step = tile.next(step); step.left > 0; ++n, step = tile.next(step))
+                copy_columns(Constant<false>(), tile, step), copy_columns(Constant<true>(), tile, step);
+        }
+        deal(0);  // nothing is left
+    }
+
+    // Blocks draw tiles until nothing is left.
+    template <class Body>
+    static TILEWRIGHT_DEVICE void for_each_tile(const Sm90BackwardArguments& arguments, char* raw_shared, Body&& body) {
+        Shared shared(raw_shared);
+        if (threadIdx.x == 0) {
+            ptx::store_shared(shared.found_garbage(), 0);
+            ptx::barrier_init(shared.carried_read(), 4 * workers), ptx::barrier_init(shared.changes_full(), 4 * workers);
+            for (int i = 0; i < 2; ++i) ptx::barrier_init(shared.rows_full(i), 1), ptx::barrier_init(shared.rows_free(i), 4 * workers);
+            for (int i = 0; i < buffers; ++i) ptx::barrier_init(shared.full(i), 1), ptx::barrier_init(shared.free(i), 4 * workers);
+            ptx::barrier_init_done();
+        }
+        __syncthreads();
+        hopper::divide_work<workers, 1, sm90_backward_registers_loading>(
+            [&] {
+                if (threadIdx.x == 0) load(arguments, shared);
+            },
+            [&] {
+                const ForwardParameters& p = arguments.parameters.forward;
+                Pipeline pipeline{shared};
+                for (int index; (index = pipeline.next_tile()) < p.tiles;) body(backward_tile_at<Config>(p, index), pipeline);
+            });
+    }
+};
+
+}  // namespace tilewright::kernel
