@@ -87,7 +87,7 @@ std::string name_of(const testing::TestParamInfo<const char*>& tested) {
 
 using NvidiaBackwardHeads = NvidiaBackwardByWarps;
 INSTANTIATE_TEST_SUITE_P(, NvidiaBackwardHeads,
-                         testing::Values("bf16,d5", "fp16,d37,dv19", "fp32,d37,dv19", "bf16,d256", "fp32,d256", "fp16,d192,dv128", "bf16,d128,dv256", "fp32,d64", "fp32,d128"), name_of);
+                         testing::Values("bf16,d5", "fp16,d37,dv19", "fp32,d37,dv19", "bf16,d256", "fp32,d256", "fp16,d192,dv128", "bf16,d128,dv256", "fp32,d64", "fp32,d128", "bf16,d256,softcap"), name_of);
 TEST_P(NvidiaBackwardHeads, AreRightUnderMasks) {
     for (const char* mask : {",causal", ",window40:20"}) expect_right(std::string("b2,hq4,hkv2,sq150,skv190,") + GetParam() + mask);
 }
