@@ -94,17 +94,23 @@ void add_sm90_wide_passes(const Config& config, std::vector<BackwardLaunch>& pla
     else plan.push_back({attention_backward_epilogue, config});
 }
 
+// By a query, about.
+int64_t keys_seen(const Problem& p) {
+    int64_t seen = p.causal() ? p.seq_kv / 2 : p.seq_kv;
+    return p.window_left >= 0 && p.window_right >= 0 ? std::min(seen, p.window_left + p.window_right + 1) : seen;
+}
+
 // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where its part finds
 // registers beside dK (and dV), unless a repeatable result is asked for. Beside dK alone it saves two products of eight, which pays for clearing and
-// reading the sums where there are many keys.
+// reading the sums where a query sees many keys.
 Config sm90_backward_config(const Problem& problem, const Arch& arch, bool aligned) {
     bool wide = !takes_sm90_backward(problem, arch, aligned);
     KernelSpec spec{wide ? attention_backward_keys_alone : attention_backward_keys, problem, {}, aligned};
     Config& config = spec.config;
     config.block_kv = 128, config.workers = 2, config.stages = 2, config.section_kb = 32 * 1024;
     if (wide && !nvidia_text(spec, arch).ok()) config.block_q = 32;
-    constexpr int64_t many_keys = 2048;
-    if (problem.deterministic || (wide && problem.seq_kv < many_keys)) return config;
+    constexpr int64_t many_keys = 1024;
+    if (problem.deterministic || (wide && keys_seen(problem) < many_keys)) return config;
     Config apart = config;
     config.dq = 1;
     for (int block_q : {problem.head_dim <= 64 && !wide ? 128 : 64, 64}) {

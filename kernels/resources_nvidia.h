@@ -116,7 +116,8 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
     return s;
 }
 // The same of wide heads, one gradient a pass (sm90_backward_wide.h): what is carried of the rows only where there is a dP; buffers of columns, of
-// which those of what is carried are fewer where they serve dP alone; statistics of every buffer, or both of the rows. dS lies in a buffer.
+// which those of what is carried are fewer where they serve dP alone; statistics of every buffer, or both of the rows. dS lies in a buffer, and
+// half a tile of dQ.
 struct Sm90WideTile {
     int rows, columns, scored_depth, carried_depth, stages;
     bool over_keys, gives_scored, gives_carried, gives_queries;
@@ -131,10 +132,11 @@ constexpr Sm90WideShared sm90_wide_shared(const Sm90WideTile& t) {
     s.row_bytes[0] = sm90_tile_bytes(t.rows, t.scored_depth), s.row_bytes[1] = t.gives_scored ? sm90_tile_bytes(t.rows, t.carried_depth) : 0;
     s.buffers = s.row_bytes[0] + s.row_bytes[1];
     s.buffer_bytes = sm90_tile_bytes(t.columns, max_of(max_of(t.scored_depth, t.carried_depth), t.gives_queries ? t.rows : 0));
+    if (t.gives_queries) s.buffer_bytes = max_of(s.buffer_bytes, 2 * t.columns * backward_sum_columns(t.scored_depth));
     s.statistics = s.buffers + t.buffers() * s.buffer_bytes;
     s.statistics_bytes = 4 * (t.over_keys ? t.columns : t.rows);
     s.barriers = s.statistics + (t.over_keys ? t.buffers() : 2) * s.statistics_bytes;
-    s.bytes = s.barriers + 8 * (8 + 2 * t.buffers()) + sm90_alignment;
+    s.bytes = s.barriers + 8 * (9 + 2 * t.buffers() + t.stages) + sm90_alignment;
     return s;
 }
 // What the block is launched with, and how the loading warpgroup's share is dealt out. All together may not exceed what

@@ -186,7 +186,7 @@ struct Sm90Backward : hopper::Common {
         TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {
             if (garbage_in_keys) {
                 __syncwarp();  // all lanes have held their part
-                if constexpr (Held::is) Sm90KeyGarbage<Sm90Backward>::reveal(p.forward, tile, tile.first_before(step), shared.sums(0));
+                if constexpr (Held::is) Sm90KeyGarbage<Sm90Backward>::reveal(p.forward, tile, tile.first_before(step), [&](int place) { ptx::store_shared(shared.sums(0) + 4 * place, 0x7fc00000); });
                 if (Published::is && step.left > 1) Sm90KeyGarbage<Sm90Backward>::restore(p.forward, tile, shared.row_tile(0));
             }
             ptx::fence_async();

@@ -6,7 +6,7 @@
 
 namespace tilewright::kernel {
 
-// For an Sm90Backward over keys.
+// For an Sm90Backward or Sm90BackwardWide over keys.
 template <class Arch>
 struct Sm90KeyGarbage {
     using Element = typename Arch::Element;
@@ -38,8 +38,9 @@ struct Sm90KeyGarbage {
         ptx::fence_async();
         meet();
     }
-    // Of one warp: NaN goes into those of its sums whose query, counted from `first_query` on, sees a key that is not finite in their column.
-    static TILEWRIGHT_DEVICE void reveal(const ForwardParameters& p, const Tile& tile, int first_query, unsigned sums) {
+    // Of one warp: calls spoil(place) for those of its sums whose query, counted from `first_query` on, sees a key that is not finite in their column.
+    template <class Spoil>
+    static TILEWRIGHT_DEVICE void reveal(const ForwardParameters& p, const Tile& tile, int first_query, Spoil&& spoil) {
         int warp = (int)threadIdx.x / 32 - 4, first = first_query + (Sums::by_query ? warp : warp % 4) * 16, first_column = Sums::by_query ? 0 : warp / 4 * Sums::width;
         const Element* from = keys(p, tile);
         _Pragma("unroll 1") for (int key = 0; key < Arch::rows && tile.inside(key); ++key) {
@@ -47,7 +48,7 @@ struct Sm90KeyGarbage {
             if (begin >= end) continue;
             _Pragma("unroll 1") for (int column = first_column + (int)threadIdx.x % 32; column < min_of(first_column + Sums::width, depth); column += 32) {
                 if (nvidia::is_finite(to_float(from[key * p.key_strides.row + column]))) continue;
-                _Pragma("unroll 1") for (int query = begin; query < end; ++query) ptx::store_shared(sums + 4 * Sums::place_of(query - first_query, column), 0x7fc00000);
+                _Pragma("unroll 1") for (int query = begin; query < end; ++query) spoil(Sums::place_of(query - first_query, column));
             }
         }
     }

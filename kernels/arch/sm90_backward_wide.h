@@ -2,6 +2,7 @@
 // may add up dQ in memory beside it.
 #pragma once
 #include "sm90_backward.h"
+#include "sm90_backward_wide_loader.h"
 
 namespace tilewright::kernel {
 
@@ -26,13 +27,8 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         int index, parity;
         template <int which>
         static TILEWRIGHT_DEVICE Buffer at(unsigned n) {
-            if constexpr (gives_queries) {  // in turn in one ring: what is carried next waits for dK, what is scored next for dQ
-                auto ring = hopper::Ring<buffers>::at(2 * n + which);
-                return {ring.stage, ring.parity};
-            } else {
-                auto ring = hopper::Ring<which ? wide.carried_stages() : Config::stages>::at(n);
-                return {which * Config::stages + ring.stage, ring.parity};
-            }
+            auto ring = hopper::Ring<which ? wide.carried_stages() : Config::stages>::at(n);
+            return {which * Config::stages + ring.stage, ring.parity};
         }
     };
     struct Shared {
@@ -45,14 +41,20 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         TILEWRIGHT_DEVICE unsigned rows_full(int which) const { return barrier(which); }
         TILEWRIGHT_DEVICE unsigned rows_free(int which) const { return barrier(2 + which); }
         TILEWRIGHT_DEVICE unsigned tile_index() const { return barrier(4); }
-        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(5); }  // in any tile so far?
+        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(5); }  // in any tile so far? From 2 on: in the keys of the tile of that number
         TILEWRIGHT_DEVICE unsigned carried_read() const { return barrier(6); }
         TILEWRIGHT_DEVICE unsigned changes_full() const { return barrier(7); }
-        TILEWRIGHT_DEVICE unsigned full(int index) const { return barrier(8 + index); }
-        TILEWRIGHT_DEVICE unsigned free(int index) const { return barrier(8 + buffers + index); }
+        TILEWRIGHT_DEVICE unsigned scored_read() const { return barrier(8); }
+        TILEWRIGHT_DEVICE unsigned full(int index) const { return barrier(9 + index); }
+        TILEWRIGHT_DEVICE unsigned free(int index) const { return barrier(9 + buffers + index); }
+        TILEWRIGHT_DEVICE unsigned part_held(int index) const { return barrier(9 + 2 * buffers + index); }
     };
 
-    // dQ of a step is multiplied and added by hand_over() itself: there is no room for the dS of two steps.
+    // dQ of a step is multiplied first of its gradients: there is no room for the dS of two steps. Of what a warp has of it, a half is added from registers
+    // beside the product that gives dK, and a half lies where Q was until the copy engine has added it.
+    using Sums = typename Base::Sums;
+    static constexpr int at_once = Sums::pieces / 2, held_bytes = (Sums::pieces - at_once) * 512;
+    static_assert(!gives_queries || (!Sums::by_query && 4 * workers * held_bytes <= shape.buffer_bytes));
     static constexpr bool query_part_lags = false;
     struct QueryGradient {
         TILEWRIGHT_DEVICE void settle() {}
@@ -107,35 +109,41 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
             hopper::release(shared.rows_free(0)), ++tiles;
         }
 
-        // dS^T of this worker's keys, turned, in the place of the dO that all have read: a panel of 64 keys for each worker.
-        TILEWRIGHT_DEVICE unsigned changes() const { return shared.buffer(Buffer::template at<1>(n).index); }
-        TILEWRIGHT_DEVICE void publish(const Rounded& of_worker) const {
+        // dS^T of this worker's keys, turned, in the place of the dO that all have read: a panel of 64 keys for each worker. When all are there, this worker's
+        // columns of dQ = dS K.
+        typename Base::QueryGradient part;
+        TILEWRIGHT_DEVICE void publish(const Rounded& of_worker) {
+            ptx::forget(n);
+            if (garbage_in_keys()) Sm90KeyGarbage<Sm90BackwardWide>::hide(shared.row_tile(0));
+            unsigned changes = shared.buffer(Buffer::template at<1>(n).index);
             ptx::barrier_wait(shared.carried_read(), n & 1);
-            Base::store_turned(changes() + worker * columns * 128, of_worker);
+            Base::store_turned(changes + worker * columns * 128, of_worker);
+            ptx::fence_async();
+            __syncwarp();
+            hopper::release(shared.changes_full());
+            ptx::barrier_wait(shared.changes_full(), n & 1);
+            constexpr int column = Sums::width;
+            Base::start_query_part(part, {hopper::operand(changes, columns),
+                                          hopper::operand(shared.row_tile(0) + worker * (column / panel_columns * rows * 128 + column % panel_columns * 2), rows)});
         }
         TILEWRIGHT_DEVICE NoFragment published() const { return {}; }
         TILEWRIGHT_DEVICE void hold(const QueryGradient&) const {}
-        // Behind dK, which is under way: this worker's columns of dQ = dS K, added to memory from registers.
+        // dK is under way.
         template <class Published, class Held>
-        TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) const {
-            if constexpr (Published::is) {
-                ptx::fence_async();
-                __syncwarp();
-                hopper::release(shared.changes_full());
-                ptx::barrier_wait(shared.changes_full(), n & 1);
-                using Sums = typename Base::Sums;
-                static_assert(!Sums::by_query);
-                constexpr int column = Sums::width;
-                if constexpr (Config::mask != Mask::none) ptx::wgmma_wait<0>();  // the bounds of a mask take the registers of dS, which dK keeps until then
-                typename Base::QueryGradient part;
-                Base::start_query_part(part, {hopper::operand(changes(), columns),
-                                              hopper::operand(shared.row_tile(0) + worker * (column / panel_columns * rows * 128 + column % panel_columns * 2), rows)});
-                ptx::wgmma_wait<1>();
-                hopper::release(shared.free(Buffer::template at<0>(n).index));
-                Base::template finish<0>(part);
-                hopper::release(shared.free(Buffer::template at<1>(n).index));
-                Sums::add(Base::sums_at(p, Base::place_of(p, tile, step)) + ((int)threadIdx.x / 32 - 4) * Sums::warp_floats, part);
-            }
+        TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {
+            int warp = (int)threadIdx.x / 32 - 4;
+            Base::template finish<1>(part);
+            hopper::release(shared.free(Buffer::template at<1>(n).index));
+            if (step.left > 1 && garbage_in_keys()) Sm90KeyGarbage<Sm90BackwardWide>::restore(p.forward, tile, shared.row_tile(0));
+            Sums::template add<at_once>(Base::sums_at(p, Base::place_of(p, tile, step)) + warp * Sums::warp_floats, part);
+            ptx::wgmma_wait<0>();
+            hopper::release(shared.scored_read());
+            ptx::barrier_wait(shared.scored_read(), n & 1);
+            int buffer = Buffer::template at<0>(n).index;
+            Sums::template put<at_once>(shared.buffer(buffer) + warp * held_bytes, part);
+            ptx::fence_async();
+            __syncwarp();
+            hopper::release(shared.part_held(buffer));
         }
 
         // As in Sm90Backward. Where there is no dP, nothing tells of dO but itself.
@@ -151,26 +159,33 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
             }
         }
         static constexpr int cleaners = 128 * workers, cleaners_barrier = 1;
+        // Of the tile, where dQ is given. All threads have stored the same.
+        TILEWRIGHT_DEVICE bool garbage_in_keys() const {
+            if constexpr (Config::mask == Mask::none) return false;
+            int found;
+            ptx::load_shared(found, shared.found_garbage());
+            return found == 2 + (int)tiles;
+        }
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
+                bool of_keys = false;
                 if constexpr (gives_scored) {
                     if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
-                    (void)clean<0, columns>(shared.buffer(Buffer::template at<0>(n).index));
-                    if constexpr (gives_queries) (void)clean<0, rows>(shared.row_tile(0));
+                    (void)clean<sm90_tile_bytes(columns, scored_depth)>(shared.buffer(Buffer::template at<0>(n).index));
+                    if constexpr (gives_queries) of_keys = clean<shape.row_bytes[0]>(shared.row_tile(0));
                     ptx::fence_async();
-                    ptx::named_sync(cleaners_barrier, cleaners);
+                    of_keys = ptx::named_any(cleaners_barrier, cleaners, of_keys);
                 } else {
-                    bool found = clean<1, columns>(shared.buffer(Buffer::template at<1>(n).index));
+                    bool found = clean<sm90_tile_bytes(columns, carried_depth)>(shared.buffer(Buffer::template at<1>(n).index));
                     if (found) ptx::fence_async();
                     if (!ptx::named_any(cleaners_barrier, cleaners, found)) return;
                 }
-                ptx::store_shared(shared.found_garbage(), 1);
+                ptx::store_shared(shared.found_garbage(), of_keys ? 2 + (int)tiles : 1);
             }
         }
-        template <int which, int count>
+        template <int bytes>
         static TILEWRIGHT_DEVICE bool clean(unsigned tile) {
-            constexpr int pieces = sm90_tile_bytes(count, which ? carried_depth : scored_depth) / 16;
-            return nvidia::clean<Element, pieces, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
+            return nvidia::clean<Element, bytes / 16, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
         }
         TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {
             if constexpr (Config::mask != Mask::none) {
@@ -179,6 +194,13 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
                 if (!found) return;
                 const ForwardParameters& f = p.forward;
                 int first = worker * 64 + (int)threadIdx.x % 128 / 32 * 16;
+                if constexpr (gives_queries)
+                    for (BackwardStep step = tile.first_step(); step.left > 0; step = tile.next(step)) {
+                        float *sums = Base::sums_at(p, Base::place_of(p, tile, step)), nan = __uint_as_float(0x7fc00000);
+                        Sm90KeyGarbage<Sm90BackwardWide>::reveal(p.forward, tile, step.first, [&](int place) {
+                            ptx::add_four(sums + place / 4 * 4, place % 4 == 0 ? nan : 0, place % 4 == 1 ? nan : 0, place % 4 == 2 ? nan : 0, place % 4 == 3 ? nan : 0);
+                        });
+                    }
                 if constexpr (gives_carried)
                     nvidia::reveal_gradient<Sm90BackwardWide, true, carried_depth>(f, tile, first, 16, p.out_gradient, p.out_gradient_strides, p.value_gradient, p.value_gradient_strides);
                 else if constexpr (over_keys)
@@ -189,58 +211,6 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         }
     };
 
-    // One thread's work. It has few registers, so it keeps little and computes again what it needs.
-    static TILEWRIGHT_DEVICE void load(const Sm90BackwardArguments& arguments, const Shared& shared) {
-        const PlainBackwardParameters& p = arguments.parameters;
-        constexpr int of_rows = over_keys ? 0 : shape.statistics_bytes, of_columns = over_keys ? shape.statistics_bytes : 0;
-        unsigned n = 0, dealt = 0;
-        hopper::Ring<buffers> ring;  // of all columns, where they have but one
-        int index = blockIdx.x;
-        auto copy_statistics = [&](int which, int place, int batch, int head, int first, int bytes, unsigned full) {
-            long long row = (long long)(batch * p.forward.heads_q + head) * p.padded_queries + first;
-            ptx::copy_bytes(shared.statistics(place), (which ? p.deltas : p.log_sums) + row, bytes, full);
-        };
-        auto deal = [&](int bytes) {
-            ptx::barrier_wait(shared.rows_free(0), (dealt & 1) ^ 1);
-            ptx::store_shared(shared.tile_index(), index);
-            ptx::barrier_expect(shared.rows_full(0), bytes);
-        };
-        auto copy_rows = [&](const Tile& tile) {
-            deal(shape.row_bytes[0] + of_rows);
-            hopper::copy_tile<scored_depth, rows>(shared.row_tile(0), &arguments.row_scored, shared.rows_full(0), tile.first_row, tile.head, tile.batch);
-            if constexpr (!over_keys) copy_statistics(0, 0, tile.batch, tile.head, tile.first_row, of_rows, shared.rows_full(0));
-            if constexpr (gives_scored) {
-                ptx::barrier_wait(shared.rows_free(1), (dealt & 1) ^ 1);
-                ptx::barrier_expect(shared.rows_full(1), shape.row_bytes[1] + of_rows);
-                hopper::copy_tile<carried_depth, rows>(shared.row_tile(1), &arguments.row_carried, shared.rows_full(1), tile.first_row, tile.head, tile.batch);
-                if constexpr (!over_keys) copy_statistics(1, 1, tile.batch, tile.head, tile.first_row, of_rows, shared.rows_full(1));
-            }
-            ++dealt;
-        };
-        auto copy_columns = [&](auto carried, const Tile& tile, const BackwardStep& step) {
-            constexpr int which = decltype(carried)::is, depth = which ? carried_depth : scored_depth;
-            Buffer buffer = gives_queries ? Buffer{ring.stage, ring.parity} : Buffer::template at<which>(n);
-            ring.advance();
-            unsigned full = shared.full(buffer.index);
-            ptx::barrier_wait(shared.free(buffer.index), buffer.parity ^ 1);
-            ptx::barrier_expect(full, sm90_tile_bytes(columns, depth) + of_columns);
-            hopper::copy_tile<depth, columns>(shared.buffer(buffer.index), which ? &arguments.carried : &arguments.scored, full, step.first, step.head, tile.batch);
-            if constexpr (over_keys) copy_statistics(which, buffer.index, tile.batch, step.head, step.first, of_columns, full);
-        };
-        for (; index < p.forward.tiles; index = nvidia::draw_tile(p.forward)) {
-            Tile tile = backward_tile_at<Config>(p.forward, index);
-            BackwardStep step = tile.first_step();
-            // The first columns' space is free sooner than that of the only tile of rows.
-            if (step.left > 0) copy_columns(Constant<false>(), tile, step);
-            copy_rows(tile);
-            if (step.left == 0) continue;
-            copy_columns(Constant<true>(), tile, step);
-            _Pragma("unroll 1") for (++n, step = tile.next(step); step.left > 0; ++n, step = tile.next(step))
-                copy_columns(Constant<false>(), tile, step), copy_columns(Constant<true>(), tile, step);
-        }
-        deal(0);  // nothing is left
-    }
-
     // Blocks draw tiles until nothing is left.
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Sm90BackwardArguments& arguments, char* raw_shared, Body&& body) {
@@ -248,14 +218,17 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         if (threadIdx.x == 0) {
             ptx::store_shared(shared.found_garbage(), 0);
             ptx::barrier_init(shared.carried_read(), 4 * workers), ptx::barrier_init(shared.changes_full(), 4 * workers);
-            for (int i = 0; i < 2; ++i) ptx::barrier_init(shared.rows_full(i), 1), ptx::barrier_init(shared.rows_free(i), 4 * workers);
-            for (int i = 0; i < buffers; ++i) ptx::barrier_init(shared.full(i), 1), ptx::barrier_init(shared.free(i), 4 * workers);
+            ptx::barrier_init(shared.scored_read(), 4 * workers);
+            for (int i = 0; i < Config::stages; ++i) ptx::barrier_init(shared.part_held(i), 4 * workers);
+            for (int i = 0; i < 2; ++i) ptx::barrier_init(shared.rows_full(i), 1), ptx::barrier_init(shared.rows_free(i), 4 * workers + (gives_queries && i == 0));
+            for (int i = 0; i < buffers; ++i) ptx::barrier_init(shared.full(i), 1), ptx::barrier_init(shared.free(i), gives_queries && i < Config::stages ? 1 : 4 * workers);
             ptx::barrier_init_done();
         }
         __syncthreads();
         hopper::divide_work<workers, 1, sm90_backward_registers_loading>(
             [&] {
-                if (threadIdx.x == 0) load(arguments, shared);
+                if (threadIdx.x == 0) Sm90WideLoader<Sm90BackwardWide>::load(arguments, shared);
+                else if (gives_queries && threadIdx.x == 32) Sm90WideLoader<Sm90BackwardWide>::add_held(arguments.parameters, shared);
             },
             [&] {
                 const ForwardParameters& p = arguments.parameters.forward;

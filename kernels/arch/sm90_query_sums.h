@@ -22,18 +22,19 @@ struct QuerySums {
     }
     // Of any one.
     static TILEWRIGHT_DEVICE int place_of(int query, int column) { return place(query, column / 16 * 16) + column % 8 / 2 * 4 + column % 16 / 8 * 2 + column % 2; }
-    // One warp's part into shared memory, as place() says.
-    template <class Part>
+    // One warp's part into shared memory, as place() says; or, of `pieces` of 512 bytes, those from `begin` on.
+    static constexpr int pieces = width / 8;
+    template <int begin = 0, class Part>
     static TILEWRIGHT_DEVICE void put(unsigned to, const Part& part) {
-        TILEWRIGHT_UNROLL for (int i = 0; i < width / 8; ++i) {
+        TILEWRIGHT_UNROLL for (int i = begin; i < pieces; ++i) {
             const float* d = &part.d[0][i / 2 * 8 + i % 2 * 2];
-            ptx::store_shared(to + (i * 32 + (int)threadIdx.x % 32) * 16, uint4{__float_as_uint(d[0]), __float_as_uint(d[1]), __float_as_uint(d[4]), __float_as_uint(d[5])});
+            ptx::store_shared(to + ((i - begin) * 32 + (int)threadIdx.x % 32) * 16, uint4{__float_as_uint(d[0]), __float_as_uint(d[1]), __float_as_uint(d[4]), __float_as_uint(d[5])});
         }
     }
-    // Or to what is in memory.
-    template <class Part>
+    // Or to what is in memory, those before `end`.
+    template <int end, class Part>
     static TILEWRIGHT_DEVICE void add(float* to, const Part& part) {
-        TILEWRIGHT_UNROLL for (int i = 0; i < width / 8; ++i) {
+        TILEWRIGHT_UNROLL for (int i = 0; i < end; ++i) {
             const float* d = &part.d[0][i / 2 * 8 + i % 2 * 2];
             ptx::add_four(to + (i * 32 + (int)threadIdx.x % 32) * 4, d[0], d[1], d[4], d[5]);
         }
