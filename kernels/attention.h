@@ -11,13 +11,8 @@ template <class Arch, class Fragment>
 TILEWRIGHT_DEVICE void hide(Fragment& scores, const Tile<typename Arch::Config>& tile, int first_key) {
     constexpr bool has_begin = Arch::Config::mask == Mask::window;
     TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
-        int row = scores.row(r), begin = tile.visible_begin(row) - first_key, end = tile.visible_end(row) - first_key;
-        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
-            auto column = scores.column(c);
-            auto visible = column < end;
-            if constexpr (has_begin) visible = visible & (column >= begin);
-            scores.at(r, c) = Arch::select(visible, scores.at(r, c), Arch::broadcast(-infinity));
-        }
+        int row = scores.row(r);
+        Arch::template hide_row<has_begin>(scores, r, tile.visible_begin(row) - first_key, tile.visible_end(row) - first_key);
     }
 }
 

@@ -18,6 +18,7 @@ struct FloatAccumulator {
         int lane = threadIdx.x % 4;
         return grouped ? c / 4 * 16 + lane * 4 + c % 4 : c * 4 + lane;
     }
+    static TILEWRIGHT_DEVICE int columns_within(int span) { return max_of(span + 3, 0) / 4; }  // of scores
     static TILEWRIGHT_DEVICE bool leads_row() { return threadIdx.x % 4 == 0; }
     TILEWRIGHT_DEVICE void clear() {
         TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) TILEWRIGHT_UNROLL for (int c = 0; c < columns; ++c) d[r][c] = 0;

@@ -14,6 +14,18 @@ struct Common : FloatLane {
     static TILEWRIGHT_DEVICE float log2(float x) { return ptx::log2(x); }
     static TILEWRIGHT_DEVICE float reciprocal(float x) { return ptx::reciprocal(x); }  // the last bit may be wrong
     static TILEWRIGHT_DEVICE bool any(bool x) { return __any_sync(~0u, x); }
+    // Which of a row's columns are visible, as bits of 32 at a time: predicates are made of several of them at once.
+    template <bool has_begin, class Fragment>
+    static TILEWRIGHT_DEVICE void hide_row(Fragment& scores, int r, int begin, int end) {
+        int before_end = Fragment::columns_within(end - scores.column(0)), before_begin = has_begin ? Fragment::columns_within(begin - scores.column(0)) : 0;
+        TILEWRIGHT_UNROLL for (int first = 0; first < Fragment::columns; first += 32) {
+            unsigned visible = first_bits(before_end - first);
+            if constexpr (has_begin) visible &= ~first_bits(before_begin - first);
+            TILEWRIGHT_UNROLL for (int c = first; c < min_of(first + 32, Fragment::columns); ++c)
+                scores.at(r, c) = select(visible >> (c - first) & 1, scores.at(r, c), -infinity);
+        }
+    }
+    static TILEWRIGHT_DEVICE unsigned first_bits(int count) { return count >= 32 ? ~0u : (1u << max_of(count, 0)) - 1; }
     // Four neighbouring lanes share a row.
     static TILEWRIGHT_DEVICE float row_max(float x) {
         x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
@@ -42,6 +54,11 @@ struct Accumulator {
     static TILEWRIGHT_DEVICE int lane() { return (int)threadIdx.x % lanes; }
     static TILEWRIGHT_DEVICE int row(int r) { return ((int)threadIdx.x / lanes - first) * (strips * Position::height) + Position::row(lane(), r); }
     static TILEWRIGHT_DEVICE int column(int c) { return Position::column(lane(), c); }
+    // How many of a lane's columns, which are in pairs, lie less than `span` behind its first.
+    static TILEWRIGHT_DEVICE int columns_within(int span) {
+        span = max_of(span, 0);
+        return span / Position::width * 2 + min_of(span % Position::width, 2);
+    }
     static TILEWRIGHT_DEVICE bool leads_row() { return Position::leads_row(lane()); }
     TILEWRIGHT_DEVICE void clear() {
         TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s) TILEWRIGHT_UNROLL for (int i = 0; i < N / 2; ++i) d[s][i] = 0;
