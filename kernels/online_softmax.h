@@ -38,7 +38,8 @@ struct OnlineSoftmax {
         TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
             Value lane_largest = Arch::broadcast(maximum[r]);
             TILEWRIGHT_UNROLL for (int c = 0; c < Scores::columns; ++c) lane_largest = Arch::max(lane_largest, scores.at(r, c));
-            largest[r] = Arch::row_max(lane_largest);
+            if constexpr (Arch::votes_by_lane) largest[r] = lane_largest;  // the vote asks the other lanes of the row too
+            else largest[r] = Arch::row_max(lane_largest);
             offset[r] = maximum[r] * scale;
             moves |= must_move(r, largest[r]);
         }
@@ -67,8 +68,9 @@ private:
     // Moves the maxima that must, and no others: what becomes of a row does not depend on its neighbours. Where
     // offset = maximum * scale would overflow or be too coarse, the maximum is subtracted before scaling instead.
     template <class Scores>
-    TILEWRIGHT_DEVICE void refer_to(const float (&largest)[rows], float (&offset)[rows], Scores& scores) {
+    TILEWRIGHT_DEVICE void refer_to(float (&largest)[rows], float (&offset)[rows], Scores& scores) {
         TILEWRIGHT_UNROLL for (int r = 0; r < rows; ++r) {
+            if constexpr (Arch::votes_by_lane) largest[r] = Arch::row_max(largest[r]);
             float next = must_move(r, largest[r]) ? largest[r] : maximum[r], origin = reference(next);
             correction[r] = Arch::exp2((maximum[r] - origin) * scale);
             maximum[r] = next;

@@ -9,6 +9,7 @@ namespace tilewright::kernel {
 namespace nvidia {
 
 struct Common : FloatLane {
+    static constexpr bool votes_by_lane = true;  // no shuffles where none move
     static TILEWRIGHT_DEVICE float max(float a, float b) { return fmaxf(a, b); }  // drops NaN
     static TILEWRIGHT_DEVICE float exp2(float x) { return ptx::exp2(x); }
     static TILEWRIGHT_DEVICE float log2(float x) { return ptx::log2(x); }
