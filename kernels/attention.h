@@ -22,60 +22,53 @@ TILEWRIGHT_DEVICE void scale_rows(Fragment& output, const float (&factor)[Fragme
         TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) output.at(r, c) *= factor[r];
 }
 
-// The tile's rows attend to its KV tiles, from the last to the first. `store_last` stores the output of the tile before, where the
-// architecture does that beside the first product of this one.
-template <class Arch, class Softmax, class StoreLast>
-TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Arch::Config>& tile, typename Arch::Pipeline& pipeline,
-                              Softmax& softmax, typename Arch::Output& output, StoreLast&& store_last) {
+// The tile's rows attend to its KV tiles, from the last to the first.
+template <class Arch, class Softmax>
+TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Arch::Config>& tile, typename Arch::Pipeline& pipeline, Softmax& softmax,
+                              typename Arch::Output& output) {
     using Config = typename Arch::Config;
-    typename Arch::Scores scores;          // S = Q K^T for one KV tile, then P before rounding
-    typename Arch::Rounded probabilities;  // P as the operand of the second product
-
-    auto weigh = [&](int kv) {  // scores of KV tile kv -> probabilities
-        if constexpr (rescores<Config>) rescore<Arch>(scores, p, tile, kv * Config::block_kv);
-        if (tile.needs_mask(kv)) hide<Arch>(scores, tile, kv * Config::block_kv);
-        return softmax.update(scores);
-    };
-
     auto query = pipeline.query();
     int kv = tile.kv_end - 1, first = tile.kv_begin;
+    auto release_scored = [&] {
+        pipeline.release_keys();
+        if (!Arch::stores_through_query && kv == first) pipeline.release_query();
+    };
+    auto weigh = [&](auto& part) {  // scores of KV tile kv -> probabilities
+        if constexpr (rescores<Config>) rescore<Arch>(part, p, tile, kv * Config::block_kv);
+        if (tile.needs_mask(kv)) hide<Arch>(part, tile, kv * Config::block_kv);
+        return softmax.update(part);
+    };
+    auto do_one = [&](auto& part, auto& rounded, bool in_turn) {  // one thing after another
+        if (in_turn) pipeline.take_turn();
+        Arch::start_scores(part, query, pipeline.keys());
+        if (in_turn) pipeline.pass_turn();
+        Arch::template finish<0>(part), release_scored();
+        if (weigh(part)) scale_rows(output, softmax.correction);
+        rounded.assign(part);
+        Arch::start_output(output, rounded, pipeline.values());
+        Arch::template finish<0>(output), pipeline.release_values();
+    };
+
+    typename Arch::Scores scores;          // S = Q K^T for one KV tile, then P before rounding
+    typename Arch::Rounded probabilities;  // P as the operand of the second product
     if (kv < first) {
-        pipeline.release_query();
-        store_last();
+        if (!Arch::stores_through_query) pipeline.release_query();
     } else if constexpr (!Config::overlapped) {
-        auto start = [&] {
-            pipeline.take_turn();
-            Arch::start_scores(scores, query, pipeline.keys());
-            pipeline.pass_turn();
-        };
-        auto add = [&] {
-            Arch::template finish<0>(scores), pipeline.release_keys();
-            if (kv == first) pipeline.release_query();
-            if (weigh(kv)) scale_rows(output, softmax.correction);
-            probabilities.assign(scores);
-            Arch::start_output(output, probabilities, pipeline.values());
-            Arch::template finish<0>(output), pipeline.release_values();
-        };
-        // Apart from the loop: a condition beside a product under way costs the loop its registers.
-        if constexpr (Arch::stores_late) start(), store_last(), add(), --kv;
-        for (; kv >= first; --kv) start(), add();
+        for (; kv >= first; --kv) do_one(scores, probabilities, true);
     } else {  // the next tile's scores are computed while this tile's output is accumulated
         if constexpr (short_of_space<Config>) pipeline.take_turn();
         Arch::start_scores(scores, query, pipeline.keys());
         if constexpr (short_of_space<Config>) pipeline.pass_turn();
-        store_last();
-        Arch::template finish<0>(scores), pipeline.release_keys();
-        if (kv == first) pipeline.release_query();
-        weigh(kv);
+        Arch::template finish<0>(scores), release_scored();
+        weigh(scores);
         probabilities.assign(scores);
         for (--kv; kv >= first; --kv) {
             pipeline.take_turn();
             Arch::start_scores(scores, query, pipeline.keys());
             Arch::start_output(output, probabilities, pipeline.values());
             pipeline.pass_turn();
-            Arch::template finish<1>(scores), pipeline.release_keys();
-            if (kv == first) pipeline.release_query();
-            bool corrected = weigh(kv);
+            Arch::template finish<1>(scores), release_scored();
+            bool corrected = weigh(scores);
             if constexpr (short_of_space<Config>) {
                 Arch::template finish<0>(output);
                 if (corrected) scale_rows(output, softmax.correction);

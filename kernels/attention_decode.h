@@ -14,7 +14,7 @@ TILEWRIGHT_DEVICE void attention_decode(const typename Arch::Arguments& argument
         Output output;
         OnlineSoftmax<Arch, Output::rows> softmax(rescores<Config> ? log2_of_e : p.scale * log2_of_e);
         output.clear();
-        attend<Arch>(p, part, pipeline, softmax, output, [] {});
+        attend<Arch>(p, part, pipeline, softmax, output);
 
         if constexpr (Arch::sharers == 1) {
             if (part.whole()) return store<Arch>(p, part, softmax, output);

@@ -117,7 +117,11 @@ TILEWRIGHT_DEVICE void await_turn(const unsigned* turn, unsigned mine) {
 TILEWRIGHT_DEVICE void give_turn(unsigned* turn) {
     asm volatile("fence.proxy.async.global;\nred.release.gpu.global.add.u32 [%0], 1;" ::"l"(turn) : "memory");
 }
-// 8x8 blocks of 16-bit elements, each turned; a lane gives the address of one row.
+// 8x8 blocks of 16-bit elements, as a left operand holds them; lane i gives the address of row i % 8 of block i / 8.
+TILEWRIGHT_DEVICE void store_matrices(unsigned to, const unsigned (&x)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
+}
+// The same, each turned.
 TILEWRIGHT_DEVICE void store_matrices_turned(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }

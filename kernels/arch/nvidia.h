@@ -73,22 +73,21 @@ struct Accumulator {
 
     // Scales and rounds a row, in half of its registers, from where store_rounded_row takes it.
     TILEWRIGHT_DEVICE void round_row(int r, float factor) {
-        TILEWRIGHT_UNROLL for (int c = 0; c < columns; c += 2) {
-            int i = c + r % 2;
-            d[r / 2][2 * i] = __uint_as_float(pair(r / 2, i, factor));
-        }
+        TILEWRIGHT_UNROLL for (int i = 0; i < columns / 2; ++i) set_rounded(r, i, pair(r / 2, 2 * i + r % 2, factor));
     }
+    TILEWRIGHT_DEVICE unsigned rounded(int r, int i) const { return __float_as_uint(d[r / 2][4 * i + r % 2 * 2]); }  // the i-th pair of columns
+    TILEWRIGHT_DEVICE void set_rounded(int r, int i, unsigned pair) { d[r / 2][4 * i + r % 2 * 2] = __uint_as_float(pair); }
     TILEWRIGHT_DEVICE void store_rounded_row(int r, Element* to, bool inside) {
         // The four lanes of a row swap pairs of columns (a 4x4 transpose), so that each writes 16 bytes.
         constexpr int whole = aligned ? width / 32 * 8 : 0;
         TILEWRIGHT_UNROLL for (int c = 0; c < whole; c += 8) {
             unsigned x[4];
-            TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) x[i] = __float_as_uint(d[r / 2][2 * (c + 2 * i + r % 2)]);
+            TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) x[i] = rounded(r, c / 2 + i);
             swap(x[0], x[1], 1), swap(x[2], x[3], 1), swap(x[0], x[2], 2), swap(x[1], x[3], 2);
             if (inside) ptx::store_global(to + 4 * c + threadIdx.x % 4 * 8, x);
         }
         TILEWRIGHT_UNROLL for (int c = whole; c < columns; c += 2) {
-            unsigned both = __float_as_uint(d[r / 2][2 * (c + r % 2)]);
+            unsigned both = rounded(r, c / 2);
             if (aligned) {
                 if (inside && column(c) < width) *(unsigned*)(to + column(c)) = both;
             } else {

@@ -1,7 +1,8 @@
 // NVIDIA sm_90a: products by warpgroups, tiles by the copy engine into rings guarded by barriers, one warpgroup that loads.
 #pragma once
-#include "hopper_wgmma.h"
 #include "nvidia_garbage.h"
+#include "sm90_output.h"
+#include "sm90_shared.h"
 
 namespace tilewright::kernel {
 
@@ -15,19 +16,18 @@ struct Sm90 : hopper::Common {
     static constexpr int threads = sm90_threads(shape);
     static constexpr int query_bytes = sm90_tile_bytes(block_q, head_dim), query_stages = sm90_query_stages(shape);
     static constexpr int key_bytes = sm90_tile_bytes(block_kv, head_dim), value_bytes = sm90_tile_bytes(block_kv, head_dim_v);
-    static constexpr int tile_bytes = query_stages * query_bytes + stages * (key_bytes + value_bytes);
-    static constexpr int shared_bytes = tile_bytes + sm90_barrier_bytes + sm90_alignment;
+    static constexpr int shared_bytes = query_stages * query_bytes + stages * (key_bytes + value_bytes) + sm90_barrier_bytes + sm90_alignment;
     static_assert(shared_bytes == sm90_shared_bytes(shape));
     static_assert(Config::aligned, "the copy engine needs multiples of 16 bytes");
     static_assert(block_q == 64 * workers && workers <= 3 && block_kv % 16 == 0 && block_kv <= 256 && head_dim_v % 8 == 0);
     static_assert(stages <= sm90_most_stages);
 
-    // With a single tile of queries it is stored while the next are waited for; packed sequences leave no registers for two tiles.
-    static constexpr bool stores_late = query_stages > 1 && !Config::packed;
+    // The place of a single tile of queries is wanted for the next.
+    static constexpr bool stores_through_query = query_stages > 1 && head_dim_v % 32 == 0 && head_dim_v <= sm90_panels(head_dim) * panel_columns;
     using Arguments = Sm90ArgumentsWith<ParametersOf<Config>>;
     using Place = TilePlace<Config::packed>;
     using Scores = hopper::Accumulator<Element, block_kv>;
-    using Output = hopper::Accumulator<Element, head_dim_v>;
+    using Output = hopper::Output<Element, head_dim_v>;
     using Rounded = nvidia::Rounded<Scores>;
 
     static TILEWRIGHT_DEVICE void start_scores(Scores& scores, unsigned query, unsigned keys) {
@@ -35,43 +35,7 @@ struct Sm90 : hopper::Common {
     }
     static TILEWRIGHT_DEVICE void start_output(Output& output, const Rounded& p, unsigned values) { hopper::start_output<block_kv>(output, p, values); }
 
-    // Where things are in shared memory. A buffer is full when its bytes have come, and free when every warp has released it.
-    struct Shared {
-        unsigned base;
-        TILEWRIGHT_DEVICE explicit Shared(char* shared) : base((ptx::shared_address(shared) + sm90_alignment - 1) & ~(sm90_alignment - 1u)) {}
-        TILEWRIGHT_DEVICE unsigned query(int stage) const { return base + stage * query_bytes; }
-        TILEWRIGHT_DEVICE unsigned keys(int stage) const { return base + query_stages * query_bytes + stage * key_bytes; }
-        TILEWRIGHT_DEVICE unsigned values(int stage) const { return base + query_stages * query_bytes + stages * key_bytes + stage * value_bytes; }
-        // A tile's place comes with its queries.
-        TILEWRIGHT_DEVICE unsigned place(int stage) const { return base + tile_bytes + (int)sizeof(Place) * stage; }
-        TILEWRIGHT_DEVICE unsigned stored_place(int warp) const { return place(query_stages + warp); }
-        TILEWRIGHT_DEVICE unsigned barrier(int i) const { return place(query_stages + 4 * workers) + 8 * i; }
-        TILEWRIGHT_DEVICE unsigned query_full(int stage) const { return barrier(stage); }
-        TILEWRIGHT_DEVICE unsigned query_free(int stage) const { return barrier(query_stages + stage); }
-        TILEWRIGHT_DEVICE unsigned keys_full(int stage) const { return barrier(2 * query_stages + stage); }
-        TILEWRIGHT_DEVICE unsigned keys_free(int stage) const { return barrier(2 * query_stages + stages + stage); }
-        TILEWRIGHT_DEVICE unsigned values_full(int stage) const { return barrier(2 * query_stages + 2 * stages + stage); }
-        TILEWRIGHT_DEVICE unsigned values_free(int stage) const { return barrier(2 * query_stages + 3 * stages + stage); }
-        // Values to be cleaned before they count as full: they have landed, and are those of which stage.
-        TILEWRIGHT_DEVICE unsigned landed(int request) const { return barrier(2 * query_stages + 4 * stages + request); }
-        TILEWRIGHT_DEVICE unsigned landed_stage(int request) const { return barrier(2 * query_stages + 5 * stages + request); }
-        TILEWRIGHT_DEVICE unsigned landed_free(int request) const { return barrier(2 * query_stages + 6 * stages + request); }
-        TILEWRIGHT_DEVICE unsigned place_free(int stage) const { return barrier(2 * query_stages + 7 * stages + 1 + stage); }
-        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(2 * query_stages + 7 * stages); }
-    };
-
-    struct PlaceWords {
-        uint4 word[sizeof(Place) / 16];
-    };
-    static TILEWRIGHT_DEVICE void write_place(unsigned to, const Place& place) {
-        PlaceWords words = __builtin_bit_cast(PlaceWords, place);
-        TILEWRIGHT_UNROLL for (int i = 0; i < (int)sizeof(Place) / 16; ++i) ptx::store_shared(to + 16 * i, words.word[i]);
-    }
-    static TILEWRIGHT_DEVICE Place read_place(unsigned from) {
-        PlaceWords words;
-        TILEWRIGHT_UNROLL for (int i = 0; i < (int)sizeof(Place) / 16; ++i) words.word[i] = ptx::load_shared4(from + 16 * i);
-        return __builtin_bit_cast(Place, words);
-    }
+    using Shared = hopper::Shared<Place, workers, query_stages, stages, query_bytes, key_bytes, value_bytes>;
 
     struct Pipeline {
         Shared shared;
@@ -81,9 +45,9 @@ struct Sm90 : hopper::Common {
 
         TILEWRIGHT_DEVICE Place next_place() {
             ptx::barrier_wait(shared.query_full(queries.stage), queries.parity);
-            Place place = read_place(shared.place(queries.stage));
-            ptx::barrier_arrive(shared.place_free(queries.stage));  // every lane: each has read it
+            Place place = hopper::read_place<Place>(shared.place(queries.stage));
             place.first_row = __shfl_sync(~0u, place.first_row, 0);
+            if constexpr (!stores_through_query) __syncwarp(), hopper::release(shared.place_free(queries.stage));  // every lane has read it
             return place;
         }
         TILEWRIGHT_DEVICE unsigned query() { return hopper::operand(shared.query(queries.stage) + worker * 64 * 128, block_q); }
@@ -98,6 +62,12 @@ struct Sm90 : hopper::Common {
         TILEWRIGHT_DEVICE void release_query() { hopper::release(shared.query_free(queries.stage)), queries.advance(); }
         TILEWRIGHT_DEVICE void release_keys() { hopper::release(shared.keys_free(key_ring.stage)), key_ring.advance(); }
         TILEWRIGHT_DEVICE void release_values() { hopper::release(shared.values_free(value_ring.stage)), value_ring.advance(); }
+        TILEWRIGHT_DEVICE void turn_and_release_query(Output& output) {
+            ptx::named_sync(1 + workers + worker, 128);  // the queries have been read
+            output.turn(shared.query(queries.stage) + worker * 64 * 128 + threadIdx.x / 32 % 4 * 16 * 128, block_q * 128);
+            __syncwarp();
+            release_query();
+        }
         // Warpgroups issue their products in turn, so that one's softmax runs beside another's products.
         TILEWRIGHT_DEVICE void take_turn() {
             if (Config::turns && workers > 1) ptx::named_sync(1 + worker, 256);
@@ -135,16 +105,12 @@ struct Sm90 : hopper::Common {
 
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body) {
-        for_each_tile(arguments, raw_shared, body, [] {});
-    }
-    template <class Body, class StoreLast>
-    static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body, StoreLast&& store_last) {
         Shared shared(raw_shared);
         if (threadIdx.x == 0) {
             for (int stage = 0; stage < query_stages; ++stage) {
                 ptx::barrier_init(shared.query_full(stage), 1);
                 ptx::barrier_init(shared.query_free(stage), 4 * workers);
-                ptx::barrier_init(shared.place_free(stage), 128 * workers);
+                ptx::barrier_init(shared.place_free(stage), 4 * workers);
             }
             for (int stage = 0; stage < stages; ++stage) {
                 ptx::barrier_init(shared.keys_full(stage), 1);
@@ -162,29 +128,27 @@ struct Sm90 : hopper::Common {
             ptx::barrier_init_done();
         }
         __syncthreads();
-        hopper::divide_work<workers, Config::blocks>([&] { load(arguments, shared); }, [&] { consume(arguments.parameters, shared, body, store_last); });
+        hopper::divide_work<workers, Config::blocks>([&] { load(arguments, shared); }, [&] { consume(arguments.parameters, shared, body); });
     }
 
 private:
     static constexpr int cleaners = 96;  // threads
 
-    template <class Body, class StoreLast>
-    static TILEWRIGHT_DEVICE void consume(const ParametersOf<Config>& parameters, const Shared& shared, Body&& body, StoreLast&& store_last) {
+    template <class Body>
+    static TILEWRIGHT_DEVICE void consume(const ParametersOf<Config>& parameters, const Shared& shared, Body&& body) {
         const ForwardParameters& p = forward_of(parameters);
         Pipeline pipeline{shared};
         if (pipeline.worker == workers - 1) pipeline.pass_turn();
         for (bool first = true;; first = false) {
             Place place = Config::persistent || first ? pipeline.next_place() : no_tile<Config>();
-            int found = 0;
-            if constexpr (nvidia::hides_values<Config>) ptx::load_shared(found, shared.found_garbage());
-            if (place.first_row < 0 || found) store_last();
             if constexpr (nvidia::hides_values<Config>) {
-                int warp = (int)threadIdx.x / 32 - 4;
-                if (found && !first) {
-                    nvidia::reveal(p, tile_at<Config>(parameters, read_place(shared.stored_place(warp))), warp * 16, 16);
+                int found, warp = (int)threadIdx.x / 32 - 4;
+                ptx::load_shared(found, shared.found_garbage());
+                if (hopper::Common::any(found) && !first) {  // one lane may see it set, and one not yet
+                    nvidia::reveal(p, tile_at<Config>(parameters, hopper::read_place<Place>(shared.stored_place(warp))), warp * 16, 16);
                     __syncwarp();
                 }
-                if (threadIdx.x % 32 == 0) write_place(shared.stored_place(warp), place);
+                if (threadIdx.x % 32 == 0) hopper::write_place(shared.stored_place(warp), place);
                 __syncwarp();
             }
             if (place.first_row < 0) break;
@@ -235,8 +199,8 @@ private:
         auto deal = [&](const Place& place, bool copies) {
             int stage = queries.stage;
             ptx::barrier_wait(shared.query_free(stage), queries.parity ^ 1);
-            ptx::barrier_wait(shared.place_free(stage), queries.parity ^ 1);
-            write_place(shared.place(stage), place);
+            if constexpr (!stores_through_query) ptx::barrier_wait(shared.place_free(stage), queries.parity ^ 1);  // else the queries are given back last
+            hopper::write_place(shared.place(stage), place);
             ptx::barrier_expect(shared.query_full(stage), copies ? query_bytes : 0);
             if (copies) copy<head_dim, block_q>(shared.query(stage), &arguments.query, shared.query_full(stage), place.first_row, place.head, place.batch);
             queries.advance();
@@ -255,7 +219,7 @@ private:
             Tile<Config> tile = tile_at<Config>(arguments.parameters, place);
             Place next = no_tile<Config>();
             // Late enough that blocks stay even, early enough that the next queries are there when they are wanted.
-            int ahead = min_of(tile.kv_end - 1, tile.kv_begin + 2);
+            int ahead = min_of(tile.kv_end - 1, tile.kv_begin + 1);
             auto look_ahead = [&] {
                 next = place_of(nvidia::draw_tile(p));
                 if (query_stages > 1) deal(next, !Config::packs_heads && next.first_row >= 0);

@@ -50,6 +50,16 @@ inline void wait_until_read() { gpu::bulk_wait(true); }
 inline void wait_until_added() { gpu::bulk_wait(false); }
 inline void await_turn(const unsigned* turn, unsigned mine) { gpu::await_number(turn, mine); }
 inline void give_turn(unsigned* turn) { ++*turn, gpu::number_changed(); }
+inline void store_matrices(unsigned to, const unsigned (&x)[4]) {
+    struct Words {
+        unsigned x[4];
+    };
+    Words row = gpu::collective<Words>("stmatrix", Words{{x[0], x[1], x[2], x[3]}}, [](auto in, auto out) {
+        for (int l = 0; l < 32; ++l)
+            for (int i = 0; i < 4; ++i) out(l).x[i] = in(l % 8 * 4 + i).x[l / 8];  // row l % 8 of block l / 8
+    });
+    gpu::write_shared(to, &row, 16);
+}
 inline void store_matrices_turned(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
     struct In {
         unsigned x[4];
