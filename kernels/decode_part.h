@@ -68,7 +68,7 @@ TILEWRIGHT_DEVICE Tile<Config> item_of(const DecodeParameters& decode, int line,
     tile.group = p.heads_q / p.heads_kv;
     tile.head = tile.kv_head * tile.group;
     tile.first_row = line % blocks * Config::block_q;
-    tile.seq_q = p.seq_q;
+    tile.end_row = p.seq_q * tile.group;
     tile.seq_kv = max_of(0, min_of(length, p.seq_kv));
     tile.diagonal = decode.top_left ? 0 : tile.seq_kv - p.seq_q;
     tile.window_left = p.window_left, tile.window_right = p.window_right;

@@ -145,14 +145,14 @@ private:
                 int found, warp = (int)threadIdx.x / 32 - 4;
                 ptx::load_shared(found, shared.found_garbage());
                 if (hopper::Common::any(found) && !first) {  // one lane may see it set, and one not yet
-                    nvidia::reveal(p, tile_at<Config>(parameters, hopper::read_place<Place>(shared.stored_place(warp))), warp * 16, 16);
+                    nvidia::reveal(p, tile_at<Config, sm90_worker_rows>(parameters, hopper::read_place<Place>(shared.stored_place(warp))), warp * 16, 16);
                     __syncwarp();
                 }
                 if (threadIdx.x % 32 == 0) hopper::write_place(shared.stored_place(warp), place);
                 __syncwarp();
             }
             if (place.first_row < 0) break;
-            Tile<Config> tile = tile_at<Config>(parameters, place), own = tile.part(pipeline.worker * 64, 64);
+            Tile<Config> tile = tile_at<Config, sm90_worker_rows>(parameters, place), own = tile.part(pipeline.worker * 64, 64);
             if constexpr (Config::packs_heads) pipeline.gather_queries(p, tile);
             pipeline.skip(tile.kv_end - own.kv_end, own);
             body(own, pipeline);
@@ -205,7 +205,7 @@ private:
             if (copies) copy<head_dim, block_q>(shared.query(stage), &arguments.query, shared.query_full(stage), place.first_row, place.head, place.batch);
             queries.advance();
         };
-        auto place_of = [&](int index) { return index < p.tiles ? place_at<Config>(arguments.parameters, index) : no_tile<Config>(); };
+        auto place_of = [&](int index) { return index < p.tiles ? place_at<Config, sm90_worker_rows>(arguments.parameters, index) : no_tile<Config>(); };
         auto request = [&](int stage) {
             unsigned landed = shared.landed(requests.stage);
             ptx::barrier_wait(shared.landed_free(requests.stage), requests.parity ^ 1);
@@ -216,7 +216,7 @@ private:
         Place place = place_of(blockIdx.x);
         if constexpr (query_stages > 1) deal(place, !Config::packs_heads);
         while (place.first_row >= 0) {
-            Tile<Config> tile = tile_at<Config>(arguments.parameters, place);
+            Tile<Config> tile = tile_at<Config, sm90_worker_rows>(arguments.parameters, place);
             Place next = no_tile<Config>();
             // Late enough that blocks stay even, early enough that the next queries are there when they are wanted.
             int ahead = min_of(tile.kv_end - 1, tile.kv_begin + 1);

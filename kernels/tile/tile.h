@@ -15,8 +15,8 @@ template <> struct FirstKey<true> { int first_key; };
 template <class Config>
 struct Tile : FirstKey<Config::packed> {
     int batch, head, kv_head;  // `head` is the first of the group
-    int first_row, group;
-    int seq_q, seq_kv, diagonal, window_left, window_right;
+    int first_row, end_row, group;  // rows from end_row on are another tile's, or do not exist
+    int seq_kv, diagonal, window_left, window_right;
     int kv_begin, kv_end;        // KV tiles that some row of the tile sees
     int whole_begin, whole_end;  // of these, the ones that every row sees whole
 
@@ -31,8 +31,8 @@ struct Tile : FirstKey<Config::packed> {
     }
     TILEWRIGHT_DEVICE int query(int row) const { return (first_row + row) / group; }
     TILEWRIGHT_DEVICE int head_of(int row) const { return head + (first_row + row) % group; }
-    TILEWRIGHT_DEVICE bool inside(int row) const { return first_row + row < seq_q * group; }
-    TILEWRIGHT_DEVICE int rows() const { return min_of(seq_q * group - first_row, Config::block_q); }
+    TILEWRIGHT_DEVICE bool inside(int row) const { return first_row + row < end_row; }
+    TILEWRIGHT_DEVICE int rows() const { return min_of(end_row - first_row, Config::block_q); }
 
     // The tile's row `row` sees the keys [visible_begin, visible_end).
     TILEWRIGHT_DEVICE int visible_begin(int row) const {
@@ -109,8 +109,15 @@ TILEWRIGHT_DEVICE TilePlace<Config::packed> no_tile() {
     return place;
 }
 
+// Where a mask hides most from the first rows, and blocks do not divide the rows, the first block has fewer than the others, not the last, which sees
+// most: how many. They remain whole multiples of `unit`, the rows of a worker; where it is 0 the last block is the short one.
+template <class Config, int unit>
+constexpr bool first_is_short = unit > 0 && Config::mask != Mask::none;
+template <class Config, int unit>
+TILEWRIGHT_DEVICE int first_block_rows(int rows) { return ((rows - 1) % Config::block_q + unit) / unit * unit; }
+
 // The index-th tile, 0 <= index < parameters.tiles. Under a mask the last rows see most and come first.
-template <class Config>
+template <class Config, int unit = 0>
 TILEWRIGHT_DEVICE TilePlace<false> place_at(const ForwardParameters& p, int index) {
     int group = Config::packs_heads ? p.heads_q / p.heads_kv : 1, heads = p.heads_q / group;
     int blocks = (p.seq_q * group + Config::block_q - 1) / Config::block_q;
@@ -119,15 +126,20 @@ TILEWRIGHT_DEVICE TilePlace<false> place_at(const ForwardParameters& p, int inde
     place.batch = order.head / heads;
     place.head = order.head % heads * group;
     place.kv_head = place.head / (p.heads_q / p.heads_kv);
-    place.first_row = (Config::mask == Mask::none ? order.block : blocks - 1 - order.block) * Config::block_q;
+    int block = Config::mask == Mask::none ? order.block : blocks - 1 - order.block;
+    place.first_row = block * Config::block_q;
+    if constexpr (first_is_short<Config, unit>) place.first_row = max_of(0, place.first_row - Config::block_q + first_block_rows<Config, unit>(p.seq_q * group));
     return place;
 }
-template <class Config>
+template <class Config, int unit = 0>
 TILEWRIGHT_DEVICE Tile<Config> tile_at(const ForwardParameters& p, const TilePlace<false>& place) {
     Tile<Config> tile;
     tile.batch = place.batch, tile.head = place.head, tile.kv_head = place.kv_head, tile.first_row = place.first_row;
     tile.group = Config::packs_heads ? p.heads_q / p.heads_kv : 1;
-    tile.seq_q = p.seq_q, tile.seq_kv = p.seq_kv, tile.diagonal = p.diagonal;
+    tile.end_row = p.seq_q * tile.group;
+    if constexpr (first_is_short<Config, unit>)
+        if (tile.first_row == 0) tile.end_row = min_of(tile.end_row, first_block_rows<Config, unit>(tile.end_row));
+    tile.seq_kv = p.seq_kv, tile.diagonal = p.diagonal;
     tile.window_left = p.window_left, tile.window_right = p.window_right;
     tile.count_kv_tiles();
     return tile;
@@ -162,7 +174,7 @@ struct SequenceSlots {
 };
 
 // As for dense tensors; a slot that holds nothing becomes a tile without rows.
-template <class Config>
+template <class Config, int = 0>
 TILEWRIGHT_DEVICE TilePlace<true> place_at(const PackedParameters& packed, int index) {
     const ForwardParameters& p = packed.forward;
     int group = Config::packs_heads ? p.heads_q / p.heads_kv : 1;
@@ -180,13 +192,13 @@ TILEWRIGHT_DEVICE TilePlace<true> place_at(const PackedParameters& packed, int i
     place.first_row = max_of(0, of_sequence) * Config::block_q;
     return place;
 }
-template <class Config>
+template <class Config, int = 0>
 TILEWRIGHT_DEVICE Tile<Config> tile_at(const PackedParameters& packed, const TilePlace<true>& place) {
     const ForwardParameters& p = packed.forward;
     Tile<Config> tile;
     tile.batch = place.batch, tile.head = place.head, tile.kv_head = place.head / (p.heads_q / p.heads_kv), tile.first_row = place.first_row, tile.first_key = place.first_key;
     tile.group = Config::packs_heads ? p.heads_q / p.heads_kv : 1;
-    tile.seq_q = place.seq_q, tile.seq_kv = place.seq_kv, tile.diagonal = packed.top_left ? 0 : place.seq_kv - place.seq_q;
+    tile.end_row = place.seq_q * tile.group, tile.seq_kv = place.seq_kv, tile.diagonal = packed.top_left ? 0 : place.seq_kv - place.seq_q;
     tile.window_left = p.window_left, tile.window_right = p.window_right;
     if (tile.rows() > 0) tile.count_kv_tiles();
     else tile.kv_begin = tile.kv_end = tile.whole_begin = tile.whole_end = 0;
