@@ -33,7 +33,7 @@ TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Ar
         pipeline.release_keys();
         if (!Arch::stores_through_query && kv == first) pipeline.release_query();
     };
-    auto weigh = [&](auto& part) {  // scores of KV tile kv -> probabilities
+    auto weigh = [&](auto& part) {  // scores of KV tile kv, or of its first half -> probabilities
         if constexpr (rescores<Config>) rescore<Arch>(part, p, tile, kv * Config::block_kv);
         if (tile.needs_mask(kv)) hide<Arch>(part, tile, kv * Config::block_kv);
         return softmax.update(part);
@@ -51,6 +51,16 @@ TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Ar
 
     typename Arch::Scores scores;          // S = Q K^T for one KV tile, then P before rounding
     typename Arch::Rounded probabilities;  // P as the operand of the second product
+    bool halved = false;
+    if constexpr (Arch::halves) {
+        if (kv >= first && tile.last_keys <= Config::block_kv / 2) {
+            typename Arch::HalfScores half_scores{scores};
+            typename Arch::HalfRounded half_probabilities;
+            do_one(half_scores, half_probabilities, !Config::overlapped || short_of_space<Config> || kv > first);
+            if (--kv < first) return;
+            halved = true;
+        }
+    }
     if (kv < first) {
         if (!Arch::stores_through_query) pipeline.release_query();
     } else if constexpr (!Config::overlapped) {
@@ -60,7 +70,7 @@ TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Ar
         Arch::start_scores(scores, query, pipeline.keys());
         if constexpr (short_of_space<Config>) pipeline.pass_turn();
         Arch::template finish<0>(scores), release_scored();
-        weigh(scores);
+        if (weigh(scores) && halved) scale_rows(output, softmax.correction);  // else output is zero
         probabilities.assign(scores);
         for (--kv; kv >= first; --kv) {
             pipeline.take_turn();

@@ -76,6 +76,8 @@ constexpr int sm80_backward_register_estimate(const Sm80BackwardTile& t) {
 
 // Kernels of sm90.h: a worker is a warpgroup, and holds 64 rows; one more warpgroup loads.
 constexpr int sm90_worker_rows = 64;
+// Under a mask a worker often sees the first half alone of its last KV tile, where tiles have more keys than it has rows: that half is computed alone.
+constexpr bool sm90_halves(int block_kv, bool masked) { return masked && block_kv > sm90_worker_rows && block_kv % 32 == 0; }
 constexpr int sm90_panels(int columns) { return (columns + panel_columns - 1) / panel_columns; }
 constexpr int sm90_tile_bytes(int rows, int columns) { return rows * sm90_panels(columns) * panel_columns * 2; }
 // Places of 2 tiles that wait, and of the tile that each consuming warp stored last; 3 barriers for each of 2 tiles of queries and 6

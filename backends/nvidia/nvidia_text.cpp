@@ -37,11 +37,14 @@ std::string wgmma(const char* name, int n, DType dtype, bool left_in_registers, 
     return text;
 }
 
-std::string wgmma_prelude(const KernelSpec& spec) {
+std::string wgmma_prelude(const KernelSpec& spec, bool halves) {
     int block_kv = spec.config.block_kv;
     DType dtype = spec.problem.dtype;
-    return wgmma("wgmma_scores", block_kv, dtype, false, true) + wgmma("wgmma_scores_fresh", block_kv, dtype, false, false) +
-           wgmma("wgmma_output", (int)spec.problem.head_dim_v, dtype, true, true);
+    std::string text = wgmma("wgmma_output", (int)spec.problem.head_dim_v, dtype, true, true);
+    auto add_scores = [&](int keys) { text += wgmma("wgmma_scores", keys, dtype, false, true) + wgmma("wgmma_scores_fresh", keys, dtype, false, false); };
+    add_scores(block_kv);
+    if (halves) add_scores(block_kv / 2);
+    return text;
 }
 
 Status refuse(const std::string& what, int64_t value, const std::string& limit) {
@@ -100,7 +103,7 @@ Result<FamilyText> sm90_text(const KernelSpec& spec, const Arch& arch) {
     TILEWRIGHT_RETURN_IF_ERROR(
         check_limits(spec, arch, sm90_threads(tile), sm90_shared_bytes(tile), sm90_register_estimate(tile), kernel::sm90_register_limit(c.workers, c.blocks)));
     FamilyText text;
-    text.prelude = wgmma_prelude(spec);
+    text.prelude = wgmma_prelude(spec, kernel::sm90_halves(c.block_kv, spec.problem.window_left != -1 || spec.problem.window_right != -1));
     text.header = "arch/sm90.h";
     text.type = "Sm90<Config>";
     text.entry = entry_text(spec);
@@ -125,7 +128,7 @@ Result<FamilyText> sm90_decode_text(const KernelSpec& spec, const Arch& arch) {
     TILEWRIGHT_RETURN_IF_ERROR(
         check_limits(spec, arch, sm90_decode_threads(tile), sm90_decode_shared_bytes(tile), sm90_decode_register_estimate(tile), sm90_decode_register_limit(tile)));
     FamilyText text;
-    if (wide) text.prelude = wgmma_prelude(spec);
+    if (wide) text.prelude = wgmma_prelude(spec, false);
     text.header = "arch/sm90_decode.h";
     text.type = "Sm90Decode<Config>";
     text.entry = entry_text(spec);

@@ -8,7 +8,7 @@ namespace cpu {
 
 struct Lane {
     using Value = Vector;
-    static constexpr bool stores_through_query = false, votes_by_lane = false;
+    static constexpr bool stores_through_query = false, halves = false, votes_by_lane = false;
     static constexpr int probability_lift = 0;
     static TILEWRIGHT_DEVICE Vector broadcast(float x) { return cpu::broadcast(x); }
     static TILEWRIGHT_DEVICE Vector max(Vector running, Vector x) { return x > running ? x : running; }  // drops NaN

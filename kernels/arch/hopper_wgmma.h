@@ -22,8 +22,8 @@ TILEWRIGHT_DEVICE void start_scores(Scores& scores, unsigned left, unsigned righ
     TILEWRIGHT_UNROLL for (int k = 0; k < depth / 16; ++k) {
         int panel = k / 4, within = k % 4 * 32;
         unsigned long long a = descriptor(left + ((panel * left_rows * 128 + within) >> 4)), b = descriptor(right + ((panel * right_rows * 128 + within) >> 4));
-        if (k == 0) wgmma_scores_fresh(scores.d[0], a, b);
-        else wgmma_scores(scores.d[0], a, b);
+        if (k == 0) wgmma_scores_fresh(scores.numbers(), a, b);
+        else wgmma_scores(scores.numbers(), a, b);
     }
     ptx::wgmma_commit();
 }

@@ -17,6 +17,7 @@ TILEWRIGHT_DEVICE float to_float(fp16 x) {
 struct FloatLane {
     using Value = float;
     static constexpr bool stores_through_query = false;  // outputs go to memory by way of their queries' place
+    static constexpr bool halves = false;                // half a KV tile may be computed alone
     static constexpr bool votes_by_lane = false;  // whether maxima are to be moved follows from each lane's own
     static constexpr int probability_lift = 0;  // log2 of a factor on all probabilities, for products that flush small ones
     static TILEWRIGHT_DEVICE float broadcast(float x) { return x; }

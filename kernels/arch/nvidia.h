@@ -68,6 +68,7 @@ struct Accumulator {
     TILEWRIGHT_DEVICE void settle() {
         TILEWRIGHT_UNROLL for (int s = 0; s < strips; ++s) TILEWRIGHT_UNROLL for (int i = 0; i < N / 2; ++i) ptx::settle(d[s][i]);
     }
+    TILEWRIGHT_DEVICE float (&numbers())[N / 2] { return d[0]; }  // of a single strip
     // Two neighbouring columns, rounded: as they are in memory, and in the left operand.
     TILEWRIGHT_DEVICE unsigned pair(int s, int i, float factor = 1) { return ptx::pack(Element(), d[s][2 * i] * factor, d[s][2 * i + 1] * factor); }
 

@@ -24,16 +24,23 @@ struct Sm90 : hopper::Common {
 
     // The place of a single tile of queries is wanted for the next.
     static constexpr bool stores_through_query = query_stages > 1 && head_dim_v % 32 == 0 && head_dim_v <= sm90_panels(head_dim) * panel_columns;
+    static constexpr bool halves = sm90_halves(block_kv, Config::mask != Mask::none);
     using Arguments = Sm90ArgumentsWith<ParametersOf<Config>>;
     using Place = TilePlace<Config::packed>;
     using Scores = hopper::Accumulator<Element, block_kv>;
+    using HalfScores = hopper::FirstHalf<Scores>;
     using Output = hopper::Output<Element, head_dim_v>;
     using Rounded = nvidia::Rounded<Scores>;
+    using HalfRounded = nvidia::Rounded<HalfScores>;
 
+    template <class Scores>
     static TILEWRIGHT_DEVICE void start_scores(Scores& scores, unsigned query, unsigned keys) {
         hopper::start_scores<round_up(head_dim, 16), block_q, block_kv>(scores, query, keys);
     }
-    static TILEWRIGHT_DEVICE void start_output(Output& output, const Rounded& p, unsigned values) { hopper::start_output<block_kv>(output, p, values); }
+    template <class Scores>
+    static TILEWRIGHT_DEVICE void start_output(Output& output, const nvidia::Rounded<Scores>& p, unsigned values) {
+        hopper::start_output<4 * Scores::columns>(output, p, values);
+    }
 
     using Shared = hopper::Shared<Place, workers, query_stages, stages, query_bytes, key_bytes, value_bytes>;
 

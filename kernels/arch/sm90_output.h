@@ -5,9 +5,28 @@
 namespace tilewright::kernel {
 namespace hopper {
 
+// The first half of an accumulator's columns, seen as an accumulator.
+template <class Whole>
+struct FirstHalf {
+    static constexpr int rows = Whole::rows, columns = Whole::columns / 2, strips = 1;
+    Whole& whole;
+    TILEWRIGHT_DEVICE float& at(int r, int c) { return whole.at(r, c); }
+    static TILEWRIGHT_DEVICE int row(int r) { return Whole::row(r); }
+    static TILEWRIGHT_DEVICE int column(int c) { return Whole::column(c); }
+    static TILEWRIGHT_DEVICE int columns_within(int span) { return Whole::columns_within(span); }
+    TILEWRIGHT_DEVICE void settle() {
+        TILEWRIGHT_UNROLL for (int i = 0; i < 2 * columns; ++i) ptx::settle(whole.d[0][i]);
+    }
+    TILEWRIGHT_DEVICE unsigned pair(int s, int i) { return whole.pair(s, i); }
+    TILEWRIGHT_DEVICE float (&numbers())[2 * columns] { return reinterpret_cast<float(&)[2 * columns]>(whole.d[0]); }
+};
+
 template <class Element, int N>
 struct Output : Accumulator<Element, N> {
     using Accumulator<Element, N>::rows;
+
+    // The zeros are in their registers before a product begins.
+    TILEWRIGHT_DEVICE void clear() { Accumulator<Element, N>::clear(), this->settle(); }
 
     // Rows that round_row() has rounded: each lane gives up pairs of columns and gets 16 bytes at a time of the same rows. `place` has the warp's 16
     // rows, as the copy engine would leave them: panels of 64 columns, `panel_bytes` apart. Of eight rows the same piece of 16 bytes is written at

@@ -19,6 +19,7 @@ struct Tile : FirstKey<Config::packed> {
     int seq_kv, diagonal, window_left, window_right;
     int kv_begin, kv_end;        // KV tiles that some row of the tile sees
     int whole_begin, whole_end;  // of these, the ones that every row sees whole
+    int last_keys;               // that some row sees of KV tile kv_end - 1
 
     TILEWRIGHT_DEVICE int key_batch() const {
         if constexpr (Config::packed) return this->first_key;
@@ -54,6 +55,7 @@ struct Tile : FirstKey<Config::packed> {
         int begin = visible_begin(first), end = visible_end(last);  // both ends move down with the rows
         kv_begin = begin / n;
         kv_end = end > begin ? (end + n - 1) / n : kv_begin;
+        last_keys = end - (kv_end - 1) * n;
         whole_begin = (visible_begin(last) + n - 1) / n;
         whole_end = max_of(0, visible_end(first)) / n;
     }
@@ -201,7 +203,7 @@ TILEWRIGHT_DEVICE Tile<Config> tile_at(const PackedParameters& packed, const Til
     tile.end_row = place.seq_q * tile.group, tile.seq_kv = place.seq_kv, tile.diagonal = packed.top_left ? 0 : place.seq_kv - place.seq_q;
     tile.window_left = p.window_left, tile.window_right = p.window_right;
     if (tile.rows() > 0) tile.count_kv_tiles();
-    else tile.kv_begin = tile.kv_end = tile.whole_begin = tile.whole_end = 0;
+    else tile.kv_begin = tile.kv_end = tile.whole_begin = tile.whole_end = tile.last_keys = 0;
     return tile;
 }
 template <class Config>

@@ -53,6 +53,8 @@ TEST_P(NvidiaKernels, AreRightInBothAlignmentsAndInRowsThatSeeNothing) {
 }
 TEST_P(NvidiaKernels, AreRightForHighScoresAndLowOnes) {
     expect_right({.name = "high", .batch = 2, .heads_q = 4, .heads_kv = 2, .seq_q = 20, .seq_kv = 70, .magnitude = 60});
+    // Maxima move from one KV tile to the next, also after a tile of which half was computed.
+    expect_right({.name = "high, several tiles", .heads_q = 2, .seq_q = 140, .seq_kv = 230, .magnitude = 60});
     expect_right({.name = "scale 0", .seq_q = 5, .seq_kv = 33, .scale_is_given = GetParam().softcap || GetParam().bias || GetParam().alibi, .scale = 0});
 }
 TEST_P(NvidiaKernels, LetNanAndInfinityReachTheRowsThatSeeThemAndNoOther) {

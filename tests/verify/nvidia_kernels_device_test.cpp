@@ -36,6 +36,8 @@ const Case cases[] = {
     {"Window", "forward:b1,hq2,sq500,skv500,d64,window100:20", R"({"block_q":128,"block_kv":64,"stages":2,"workers":2,"overlapped":1})"},
     {"WindowSeenApart", "forward:b9,hq8,sq500,skv500,d64,window40:10", R"({"block_q":192,"block_kv":64,"stages":2,"workers":3,"overlapped":1,"turns":1,"persistent":1})"},
     {"CausalSeenApart", "forward:b9,hq8,sq400,skv450,d128,causal", R"({"block_q":192,"block_kv":64,"stages":3,"workers":3,"turns":1,"persistent":1})"},
+    {"CausalHalfTiles", "forward:b9,hq8,sq400,skv450,d64,causal", R"({"block_q":192,"block_kv":128,"stages":3,"workers":3,"overlapped":1,"turns":1,"persistent":1})"},
+    {"CausalHalfTilesOfTwo", "forward:b9,hq8,sq400,skv450,d128,fp16,causal", R"({"block_q":128,"block_kv":128,"stages":2,"workers":2,"overlapped":1,"turns":1,"persistent":1})", Layout::rows_first, 20.0f},
     {"EveryVariant", "forward:b1,hq4,sq200,skv300,d64,causal,softcap,bias,alibi,sink", R"({"block_q":128,"block_kv":64,"stages":2,"workers":2})"},
     {"NegativeScale", "forward:b1,hq2,sq200,skv200,d128", R"({"block_q":128,"block_kv":64,"stages":2,"workers":2})", Layout::heads_first, -0.1f},
     {"NoSlackTopLeft", "forward:b1,hq2,sq300,skv200,d128,causal,topleft", R"({"block_q":128,"block_kv":128,"stages":2,"workers":2,"slack":0})", Layout::packed},

@@ -17,6 +17,8 @@ std::vector<EmulatedKernel> sm90_default_kernels() {
                                .mask = Mask::causal}>("default d256 causal"),
         sm90_kernel<bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 128, .block_kv = 128, .stages = 2, .workers = 2, .overlapped = true, .turns = true, .persistent = true,
                                .mask = Mask::causal}>("d128 causal, two warpgroups"),
+        sm90_kernel<bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 192, .block_kv = 128, .stages = 2, .workers = 3, .turns = true, .persistent = true, .mask = Mask::causal}>(
+            "d128 causal, three warpgroups"),
     };
 }
 
