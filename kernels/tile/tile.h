@@ -60,12 +60,14 @@ struct Tile : FirstKey<Config::packed> {
         whole_end = max_of(0, visible_end(first)) / n;
     }
     TILEWRIGHT_DEVICE void count_kv_tiles() { count_kv_tiles(0, rows() - 1); }
-    // This tile with no other KV tiles than those seen by the `count` rows from `first` on, of which some may lie outside.
+    // This tile with no other KV tiles than those seen by the `count` rows from `first` on, of which some may lie outside; kv_begin and kv_end are the
+    // tile's kv_begin where they see none.
     TILEWRIGHT_DEVICE Tile part(int first, int count) const {
         Tile part = *this;
         int last = min_of(first + count, rows()) - 1;
         part.count_kv_tiles(first, last);
-        part.kv_end = last < first ? kv_begin : max_of(kv_begin, min_of(kv_end, part.kv_end));
+        bool sees_nothing = last < first || (Config::mask == Mask::window && part.kv_end == part.kv_begin);
+        part.kv_end = sees_nothing ? kv_begin : max_of(kv_begin, min_of(kv_end, part.kv_end));
         part.kv_begin = Config::mask == Mask::window ? max_of(kv_begin, min_of(part.kv_begin, part.kv_end)) : kv_begin;
         return part;
     }
