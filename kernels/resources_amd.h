@@ -46,7 +46,9 @@ constexpr const char* amd_restriction(AmdFamily family, const AmdShape& s) {
         return "block_kv must be a power of two of at least 32 (16 on RDNA)";
     if (r.threads > 1024) return "a block has at most 1024 lanes: fewer workers";
     if (s.stages < 1 || s.stages > 2) return "stages must be 1 or 2";
-    if (s.head_dim < 1 || s.head_dim > 256 || s.head_dim_v < 1 || s.head_dim_v > 256) return "head dimensions must be 1 to 256";
+    // A lane of a wide wave holds 16 rows of 512 columns of output in 128 registers; elsewhere that is all there are.
+    if (s.head_dim < 1 || s.head_dim_v < 1 || s.head_dim > (family == AmdFamily::cdna ? 576 : 256) || s.head_dim_v > (family == AmdFamily::cdna ? 512 : 256))
+        return family == AmdFamily::cdna ? "head dimensions must be 1 to 576, of values 1 to 512" : "head dimensions must be 1 to 256";
     return nullptr;
 }
 

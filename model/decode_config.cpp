@@ -40,7 +40,8 @@ Config for_waves(const Problem& problem, const Arch& arch) {
     Config config;
     config.workers = 4, config.block_q = 64;
     config.block_kv = (arch.family == Family::cdna ? 64 : 32) / (problem.head_dim <= 128 ? 1 : 2);
-    if (arch.family == Family::cdna) config.blocks = 2;  // as LDS has room for: the compiler would take more registers for one
+    // As LDS has room for: the compiler would take more registers for one, which long rows of output need.
+    if (arch.family == Family::cdna && problem.head_dim_v <= 256) config.blocks = 2;
     config.packs_heads = problem.heads_q > problem.heads_kv;
     return config;
 }

@@ -103,6 +103,9 @@ Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
 
 Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     const Config& c = spec.config;
+    constexpr int64_t largest_head_dim = 256;
+    for (int64_t dim : {spec.problem.head_dim, spec.problem.head_dim_v})
+        if (spec.kind != KernelKind::attention_decode && spec.kind != KernelKind::append && dim > largest_head_dim) return refuse("head_dim", dim, "AMD's kernels take head dimensions up to " + std::to_string(largest_head_dim) + "; those for decoding on CDNA more");
     if (is_backward(spec.kind)) return backward_text(spec, arch);
     if (spec.kind == KernelKind::append) {
         FamilyText text;

@@ -32,6 +32,7 @@ Bundle make(const PreparedCheck& prepared, const Config& config, const char* arc
     const Arch& arch = *find_arch(arch_name);
     auto plan = plan_operation(prepared.workload.problem, config, arch, traits_of(prepared.workload));
     EXPECT_TRUE(plan.ok()) << plan.status().message();
+    if (!plan.ok()) return {};
     std::vector<BuiltKernel> kernels;
     for (const KernelSpec& spec : plan->kernels) kernels.push_back({{.text = "", .entry = name(spec.kind), .threads = 1}, {arch_name, "code", ""}});
     NoCompiler backend;

@@ -29,6 +29,8 @@ std::vector<DecodeKernel> cdna_decode_kernels() {
             "decode:hq8,hkv2,sq1,skv300,d32,bf16"),
         decode_kernel<Cdna, Spec{.head_dim = 40, .head_dim_v = 24, .block_q = 16, .block_kv = 32, .workers = 1, .packs_heads = true, .mask = Mask::causal, .sink = true,
                                  .paged = true}>("decode:hq6,hkv1,sq5,skv200,d40,dv24,bf16,causal,sink"),
+        decode_kernel<Cdna4, Spec{.head_dim = 576, .head_dim_v = 512, .block_q = 64, .block_kv = 32, .packs_heads = true, .mask = Mask::causal, .paged = true}>(
+            "decode:hq16,hkv1,sq2,skv150,d576,dv512,bf16,causal"),
     };
 }
 
