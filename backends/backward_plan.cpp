@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "backends/family_text.h"
@@ -122,15 +123,15 @@ Config sm90_backward_config(const Problem& problem, const Arch& arch, bool align
 
 }  // namespace
 
-std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& given, const Arch& arch, bool aligned, bool packed) {
+std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& given, const Arch& arch, bool aligned) {
     Config config = given;
-    if (packed) config.dq = 0;
+    if (problem.packed) config.dq = 0;
     std::vector<BackwardLaunch> plan{{attention_backward_prologue, config}};
     if (arch.backend == "amd") {
         add_amd_passes(problem, config, arch, plan);
-    } else if (arch.backend == "nvidia" && !packed && takes_sm90_wide_backward(problem, arch, aligned)) {
+    } else if (arch.backend == "nvidia" && takes_sm90_wide_backward(problem, arch, aligned)) {
         add_sm90_wide_passes(config, plan);
-    } else if (arch.backend == "nvidia" && (packed || !takes_sm90_backward(problem, arch, aligned))) {
+    } else if (arch.backend == "nvidia" && !takes_sm90_backward(problem, arch, aligned)) {
         add_sm80_passes(problem, config, plan);
     } else {
         plan.push_back({attention_backward_keys, config});
@@ -146,7 +147,7 @@ Config default_backward_config(const Problem& problem, const Arch& arch, bool al
     Config config;
     if (arch.backend == "amd") return amd_tile(problem, arch.family, splits_keys_on_amd(problem, arch.family) ? attention_backward_keys_alone : attention_backward_keys);
     // Sums are at least 64 columns wide: of few columns they would be most of the memory that a backward takes.
-    if (arch.backend != "nvidia") return config.dq = problem.head_dim > 32 ? 2 : 0, config;
+    if (arch.backend != "nvidia") return config.dq = problem.head_dim > 32 && !problem.packed ? 2 : 0, config;
     if (!takes_sm90_backward(problem, arch, aligned) && !takes_sm90_wide_backward(problem, arch, aligned)) {
         if (!find_sm80_tile(problem, attention_backward_keys, config)) (void)find_sm80_tile(problem, attention_backward_keys_alone, config);
         return config;
@@ -166,6 +167,10 @@ BackwardWorkspace backward_workspace(const Problem& p, const Config& config) {
 
 BackwardWorkspace packed_backward_workspace(const Problem& p, int64_t query_rows) {
     BackwardWorkspace workspace;
+    if (query_rows == -1) {
+        const std::vector<int32_t> lengths = query_lengths(p);
+        query_rows = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+    }
     workspace.padded_queries = kernel::backward_padded_packed(query_rows, p.batch);
     workspace.statistics_bytes = p.heads_q * workspace.padded_queries * static_cast<int64_t>(sizeof(float));
     return workspace;

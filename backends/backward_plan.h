@@ -16,9 +16,8 @@ struct BackwardLaunch {
     KernelKind kind;
     Config config;
 };
-// In the order of the launches, the first with the whole config. Whether the architecture can run them is generate()'s to say. `aligned` and `packed` as
-// in KernelSpec.
-std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& config, const Arch& arch, bool aligned, bool packed = false);
+// In the order of the launches, the first with the whole config. Whether the architecture can run them is generate()'s to say. `aligned` as in KernelSpec.
+std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& config, const Arch& arch, bool aligned);
 
 // Not tuned: what a backward takes if nothing better is known.
 Config default_backward_config(const Problem& problem, const Arch& arch, bool aligned);
@@ -32,7 +31,7 @@ struct BackwardWorkspace {
     int64_t bytes() const { return 2 * statistics_bytes + query_sum_bytes + order_bytes; }
 };
 BackwardWorkspace backward_workspace(const Problem& problem, const Config& config);
-// Of `problem.batch` sequences with so many queries together.
+// Of `problem.batch` packed sequences with so many queries together; -1: as query_lengths() has them.
 BackwardWorkspace packed_backward_workspace(const Problem& problem, int64_t query_rows);
 
 // Sets the workspaces of a launch, and padded_queries. `address` must be 16-byte aligned.

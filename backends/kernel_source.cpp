@@ -69,7 +69,7 @@ std::string config_text(const KernelSpec& spec, const Arch& arch) {
     integer("head_dim", spec.problem.head_dim), integer("head_dim_v", spec.problem.head_dim_v);
     text += "    static constexpr Mask mask = Mask::" + std::string(mask_of(spec.problem)) + ";\n";
     boolean("softcap", spec.problem.softcap), boolean("bias", spec.problem.bias), boolean("alibi", spec.problem.alibi), boolean("sink", spec.problem.sink);
-    boolean("rescaled", spec.rescaled), boolean("aligned", spec.aligned), boolean("paged", spec.paged), boolean("packed", spec.packed);
+    boolean("rescaled", spec.rescaled), boolean("aligned", spec.aligned), boolean("paged", spec.paged), boolean("packed", spec.problem.packed);
     if (is_backward(spec.kind)) {
         boolean("over_keys", is_over_keys(spec.kind)), boolean("gives_scored", gives_scored(spec.kind));
         boolean("gives_carried", gives_carried(spec.kind)), boolean("gives_bias", gives_bias(spec.kind));
@@ -104,9 +104,9 @@ const char* header_of(KernelKind kind) {
 }  // namespace
 
 Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
-    if (spec.packed && is_backward(spec.kind) && spec.problem.bias) return Status(StatusCode::unsupported, "packed sequences take no bias: " + to_text(spec.problem));
-    if (spec.packed && spec.kind != KernelKind::attention_forward && !is_backward(spec.kind))
+    if (spec.problem.packed && spec.kind != KernelKind::attention_forward && !is_backward(spec.kind))
         return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " takes no packed sequences");
+    if (spec.problem.packed && spec.problem.bias) return Status(StatusCode::unsupported, "packed sequences take no bias: " + to_text(spec.problem));
     switch (arch.family) {
         case Family::cpu:
             return cpu_text(spec, arch);

@@ -29,16 +29,15 @@ constexpr bool gives_carried(KernelKind kind) { return kind == KernelKind::atten
 // All that a compiled kernel is specialised for.
 struct KernelSpec {
     KernelKind kind = KernelKind::attention_forward;
-    Problem problem;        // sizes and strides stay run-time arguments; dims, dtype, mask and variants are compiled in
+    Problem problem;        // sizes and strides stay run-time arguments; dims, dtype, mask, variants and packing are compiled in
     Config config;
     bool aligned = true;    // base addresses and row, head and batch strides are multiples of 16 bytes, head dims of 8 elements
     bool rescaled = false;  // the scale is not positive
     bool paged = false;     // attention_decode and append: keys and values lie in pages
-    bool packed = false;    // sequences lie one behind the other: attention_forward, which then takes PackedParameters, and the backward's kernels
 };
 
 // Of a backward's kernel: it takes all of BackwardParameters.
-inline bool takes_whole_parameters(const KernelSpec& spec) { return is_backward(spec.kind) && (spec.problem.bias || spec.packed); }
+inline bool takes_whole_parameters(const KernelSpec& spec) { return is_backward(spec.kind) && (spec.problem.bias || spec.problem.packed); }
 
 struct KernelSource {
     std::string text;   // self-contained: all of kernels/ that it needs is in it

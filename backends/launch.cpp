@@ -70,9 +70,9 @@ void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backwar
     if (spec.kind == KernelKind::attention_backward_queries) rows = p.seq_q, block = spec.config.block_q, columns = p.seq_kv;
     if (spec.kind == KernelKind::attention_backward_sink) rows = block, heads = p.heads_q;
     int64_t blocks = (rows + block - 1) / block;
-    if (spec.packed && (is_over_keys(spec.kind) || spec.kind == KernelKind::attention_backward_queries)) blocks = backward.sequences == 0 ? 0 : rows / block + backward.sequences;  // slots (kernels/tile/tile.h)
+    if (spec.problem.packed && (is_over_keys(spec.kind) || spec.kind == KernelKind::attention_backward_queries)) blocks = backward.sequences == 0 ? 0 : rows / block + backward.sequences;  // slots (kernels/tile/tile.h)
     p.tiles = static_cast<int>(heads * blocks);
-    if (!spec.packed) heads = walking(heads, dies, is_over_keys(spec.kind) ? 1 : p.heads_q / p.heads_kv);  // packed_backward_tile_at() knows no dies
+    if (!spec.problem.packed) heads = walking(heads, dies, is_over_keys(spec.kind) ? 1 : p.heads_q / p.heads_kv);  // packed_backward_tile_at() knows no dies
     int64_t section = heads, bytes = columns * (spec.problem.head_dim + spec.problem.head_dim_v) * static_cast<int64_t>(size_of(spec.problem.dtype));
     if (spec.config.dq) bytes += columns * kernel::backward_sum_columns(static_cast<int>(spec.problem.head_dim)) * static_cast<int64_t>(sizeof(float));
     if (spec.config.section_kb > 0 && bytes > 0) section = int64_t{spec.config.section_kb} * 1024 / bytes;

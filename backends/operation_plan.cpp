@@ -14,7 +14,7 @@ OperationPlan plan_forward(const Problem& problem, const Config& config, const C
     // The baseline works on one query head at a time, one product after another.
     if (traits.materialized) used.packs_heads = used.overlapped = used.turns = 0;
     KernelKind kind = traits.materialized ? KernelKind::attention_materialized : KernelKind::attention_forward;
-    plan.kernels.push_back({kind, problem, used, traits.aligned, traits.rescaled, false, traits.packed});
+    plan.kernels.push_back({kind, problem, used, traits.aligned, traits.rescaled});
     if (traits.materialized) plan.workspace_bytes = scores_bytes(problem);
     return plan;
 }
@@ -23,9 +23,9 @@ Result<OperationPlan> plan_backward(const Problem& problem, const Config& config
     if (problem.deterministic && config.dq == 1)
         return Status(StatusCode::unsupported, "dq is 1: sums in memory are in any order, and a repeatable result is asked for; it must be 0 or 2");
     OperationPlan plan;
-    for (const BackwardLaunch& launch : backward_plan(problem, config, arch, traits.aligned, traits.packed))
-        plan.kernels.push_back({launch.kind, problem, launch.config, traits.aligned, false, false, traits.packed});
-    plan.backward = traits.packed ? packed_backward_workspace(problem, traits.query_rows) : backward_workspace(problem, config);
+    for (const BackwardLaunch& launch : backward_plan(problem, config, arch, traits.aligned))
+        plan.kernels.push_back({launch.kind, problem, launch.config, traits.aligned});
+    plan.backward = problem.packed ? packed_backward_workspace(problem, traits.query_rows) : backward_workspace(problem, config);
     plan.workspace_bytes = plan.backward.bytes();
     return plan;
 }
@@ -60,9 +60,10 @@ Result<OperationPlan> plan_operation(const Problem& problem, const Config& confi
     return Status(StatusCode::internal, "no such operation");
 }
 
-OperationParameters parameters_of(Operation operation) {
-    if (operation == Operation::backward) return kernel::BackwardParameters{};
-    if (operation == Operation::decode) return kernel::DecodeParameters{};
+OperationParameters parameters_of(const Problem& problem) {
+    if (problem.operation == Operation::backward) return kernel::BackwardParameters{};
+    if (problem.operation == Operation::decode) return kernel::DecodeParameters{};
+    if (problem.packed) return kernel::PackedParameters{};
     return kernel::ForwardParameters{};
 }
 

@@ -13,11 +13,10 @@ namespace tilewright {
 
 // What a call's arguments demand of its kernels, beside problem and config.
 struct CallTraits {
-    bool aligned = true;        // as KernelSpec has them, as are the next three
+    bool aligned = true;        // as KernelSpec has them, as are the next two
     bool rescaled = false;
     bool paged = false;
-    bool packed = false;        // of a forward, parameters are then PackedParameters
-    int64_t query_rows = 0;     // packed, backward: of all sequences
+    int64_t query_rows = -1;    // packed, backward: of all sequences; -1: as many as query_lengths() has
     bool materialized = false;  // forward: the standard baseline, which writes its scores to memory
     int splits = 0;             // decode: units that a line is cut into (decode_plan.h); 0: as many as the config says
 };
@@ -38,8 +37,8 @@ Result<OperationPlan> plan_operation(const Problem& problem, const Config& confi
 
 // The arguments of all kernels of an operation: tensors and sizes are the caller's to set.
 using OperationParameters = std::variant<kernel::ForwardParameters, kernel::BackwardParameters, kernel::DecodeParameters, kernel::PackedParameters>;
-// Those of the problem's operation, with nothing set.
-OperationParameters parameters_of(Operation operation);
+// Those of the problem's operation (PackedParameters, if it is packed), with nothing set.
+OperationParameters parameters_of(const Problem& problem);
 kernel::ForwardParameters& forward_part(OperationParameters& parameters);
 const kernel::ForwardParameters& forward_part(const OperationParameters& parameters);
 

@@ -35,18 +35,23 @@ inline Status in_range(const char* what, int64_t value, int64_t least, int64_t m
     return value < least || value > most ? out_of(what, value, least, most) : Status();
 }
 
-Status check_decoding(const Problem& problem) {
-    const bool ragged = problem.shortest_kv != -1;
-    if (problem.operation != Operation::decode && (problem.page_size != 0 || ragged))
-        return invalid_argument(problem.page_size != 0 ? "page_size is " + std::to_string(problem.page_size) + "; pages are for decode problems"
-                                                       : "shortest_kv is " + std::to_string(problem.shortest_kv) + "; lengths that differ are for decode problems");
+Status check_sequences(const Problem& problem) {
+    const bool ragged_q = problem.shortest_q != -1, ragged_kv = problem.shortest_kv != -1, decodes = problem.operation == Operation::decode;
+    auto is_for = [](const char* what, int64_t value, const char* problems) {
+        return invalid_argument(std::string(what) + " is " + std::to_string(value) + "; " + problems);
+    };
+    if (problem.page_size != 0 && !decodes) return is_for("page_size", problem.page_size, "pages are for decode problems");
+    if (problem.packed && decodes) return invalid_argument("packed sequences are for forward and backward problems, not decode");
+    if (ragged_q && !problem.packed) return is_for("shortest_q", problem.shortest_q, "numbers of queries that differ are for packed problems");
+    if (ragged_kv && !problem.packed && !decodes) return is_for("shortest_kv", problem.shortest_kv, "lengths that differ are for decode and packed problems");
     if (problem.page_size != 0) {
         TILEWRIGHT_RETURN_IF_ERROR(in_range("page_size", problem.page_size, smallest_page, largest_page));
         if (!std::has_single_bit(static_cast<uint64_t>(problem.page_size)))
             return invalid_argument("page_size is " + std::to_string(problem.page_size) + "; it must be a power of two");
     }
-    if (ragged) TILEWRIGHT_RETURN_IF_ERROR(in_range("shortest_kv", problem.shortest_kv, 1, problem.seq_kv));
-    return in_range("length_seed", problem.length_seed, 0, ragged ? largest_seed : 0);
+    if (ragged_q) TILEWRIGHT_RETURN_IF_ERROR(in_range("shortest_q", problem.shortest_q, 1, problem.seq_q));
+    if (ragged_kv) TILEWRIGHT_RETURN_IF_ERROR(in_range("shortest_kv", problem.shortest_kv, 1, problem.seq_kv));
+    return in_range("length_seed", problem.length_seed, 0, ragged_q || ragged_kv ? largest_seed : 0);
 }
 
 // A number from 0 on and below 1, of a seed and a position.
@@ -77,12 +82,24 @@ int64_t sum_of_ramp(int64_t first, int64_t count, int64_t most) {
     return below(first + count) - below(first);
 }
 
-int64_t pairs_of(const Problem& problem, int64_t seq_kv) {
+int64_t pairs_of(const Problem& problem, int64_t seq_q, int64_t seq_kv) {
     // A query sees the keys from `begin` to `end`, both held within the sequence: the sum of their differences.
-    const int64_t diagonal = problem.alignment == Alignment::bottom_right ? seq_kv - problem.seq_q : 0;
-    const int64_t begins = problem.window_left == -1 ? 0 : sum_of_ramp(diagonal - problem.window_left, problem.seq_q, seq_kv);
-    const int64_t ends = problem.window_right == -1 ? problem.seq_q * seq_kv : sum_of_ramp(diagonal + problem.window_right + 1, problem.seq_q, seq_kv);
+    const int64_t diagonal = problem.alignment == Alignment::bottom_right ? seq_kv - seq_q : 0;
+    const int64_t begins = problem.window_left == -1 ? 0 : sum_of_ramp(diagonal - problem.window_left, seq_q, seq_kv);
+    const int64_t ends = problem.window_right == -1 ? seq_q * seq_kv : sum_of_ramp(diagonal + problem.window_right + 1, seq_q, seq_kv);
     return ends - begins;
+}
+
+std::vector<int32_t> drawn_lengths(const Problem& problem, int64_t least, int64_t most) {
+    std::vector<int32_t> lengths(static_cast<size_t>(problem.batch), static_cast<int32_t>(most));
+    if (least == -1) return lengths;
+    const auto shortest = static_cast<double>(least), longest = static_cast<double>(most);
+    const double doublings = doublings_of(longest / shortest);
+    for (size_t i = 0; i < lengths.size(); ++i) {
+        const double length = shortest * power_of(doublings * random_part(static_cast<uint64_t>(problem.length_seed), i));
+        lengths[i] = static_cast<int32_t>(std::min(length, longest));
+    }
+    return lengths;
 }
 
 }  // namespace
@@ -97,31 +114,23 @@ Status validate(const Problem& problem) {
         return invalid_argument("heads_q is " + std::to_string(problem.heads_q) + "; it must be a multiple of heads_kv, " + std::to_string(problem.heads_kv));
     if (problem.deterministic && problem.operation != Operation::backward)
         return invalid_argument("deterministic is for backward problems; " + std::string(name(problem.operation)) + " always is");
-    TILEWRIGHT_RETURN_IF_ERROR(check_decoding(problem));
+    TILEWRIGHT_RETURN_IF_ERROR(check_sequences(problem));
     if (int64_t rows = problem.batch * problem.heads_q * ((problem.seq_q + 15) / 16); rows >= int64_t{1} << 31)
         return invalid_argument("batch * heads_q * seq_q / 16 is " + std::to_string(rows) + "; it must be below 2147483648");
     return {};
 }
 
-std::vector<int32_t> kv_lengths(const Problem& problem) {
-    std::vector<int32_t> lengths(static_cast<size_t>(problem.batch), static_cast<int32_t>(problem.seq_kv));
-    if (problem.shortest_kv == -1) return lengths;
-    const auto shortest = static_cast<double>(problem.shortest_kv), longest = static_cast<double>(problem.seq_kv);
-    const double doublings = doublings_of(longest / shortest);
-    for (size_t i = 0; i < lengths.size(); ++i) {
-        const double length = shortest * power_of(doublings * random_part(static_cast<uint64_t>(problem.length_seed), i));
-        lengths[i] = static_cast<int32_t>(std::min(length, longest));
-    }
-    return lengths;
-}
+std::vector<int32_t> kv_lengths(const Problem& problem) { return drawn_lengths(problem, problem.shortest_kv, problem.seq_kv); }
+std::vector<int32_t> query_lengths(const Problem& problem) { return drawn_lengths(problem, problem.shortest_q, problem.seq_q); }
 
-int64_t visible_pairs(const Problem& problem) { return pairs_of(problem, problem.seq_kv); }
+int64_t visible_pairs(const Problem& problem) { return pairs_of(problem, problem.seq_q, problem.seq_kv); }
 
 double useful_flops(const Problem& problem) {
     double pairs = static_cast<double>(problem.batch) * static_cast<double>(visible_pairs(problem));
-    if (problem.shortest_kv != -1) {
+    if (problem.shortest_q != -1 || problem.shortest_kv != -1) {
+        const std::vector<int32_t> queries = query_lengths(problem), keys = kv_lengths(problem);
         pairs = 0;
-        for (const int32_t length : kv_lengths(problem)) pairs += static_cast<double>(pairs_of(problem, length));
+        for (size_t i = 0; i < keys.size(); ++i) pairs += static_cast<double>(pairs_of(problem, queries[i], keys[i]));
     }
     // Two products; of a backward five: S, dQ and dK over head_dim, dP and dV over head_dim_v.
     int64_t columns = problem.operation == Operation::backward ? 3 * problem.head_dim + 2 * problem.head_dim_v : problem.head_dim + problem.head_dim_v;

@@ -29,7 +29,8 @@ struct FlagPart {
     std::string_view text;
     bool Problem::*member;
 };
-constexpr FlagPart flag_parts[] = {{"softcap", &Problem::softcap}, {"bias", &Problem::bias}, {"alibi", &Problem::alibi}, {"sink", &Problem::sink}, {"deterministic", &Problem::deterministic}};
+constexpr FlagPart flag_parts[] = {{"softcap", &Problem::softcap}, {"bias", &Problem::bias}, {"alibi", &Problem::alibi}, {"sink", &Problem::sink},
+                                   {"deterministic", &Problem::deterministic}, {"packed", &Problem::packed}};
 
 // What may stand in a text once: the number parts, the flags, and these.
 enum Kind : size_t { first_flag = std::size(number_parts), dtype_kind = first_flag + std::size(flag_parts), mask_kind, alignment_kind, no_kind };
@@ -56,13 +57,22 @@ bool parse_window(std::string_view text, Problem& problem) {
     return colon != text.npos && parse_number(text.substr(0, colon), problem.window_left) && parse_number(text.substr(colon + 1), problem.window_right);
 }
 
-// "skv=loguniform(<shortest>,<longest>)"
-constexpr std::string_view lengths_prefix = "skv=loguniform(";
-bool parse_lengths(std::string_view text, Problem& problem) {
-    if (!text.starts_with(lengths_prefix) || !text.ends_with(')')) return false;
-    text = text.substr(lengths_prefix.size(), text.size() - lengths_prefix.size() - 1);
+// "sq=loguniform(<shortest>,<longest>)"
+constexpr std::string_view distribution = "=loguniform(";
+struct LengthsPart {
+    std::string_view prefix;  // of the number part that it stands for
+    Kind kind;                // as which it counts
+    int64_t Problem::*shortest;
+    int64_t Problem::*longest;
+};
+constexpr LengthsPart lengths_parts[] = {{"sq", number_kind("sq"), &Problem::shortest_q, &Problem::seq_q}, {"skv", number_kind("skv"), &Problem::shortest_kv, &Problem::seq_kv}};
+
+bool parse_lengths(std::string_view text, const LengthsPart& part, Problem& problem) {
+    text.remove_prefix(part.prefix.size());
+    if (!text.starts_with(distribution) || !text.ends_with(')')) return false;
+    text = text.substr(distribution.size(), text.size() - distribution.size() - 1);
     const size_t comma = text.find(',');
-    return comma != text.npos && parse_number(text.substr(0, comma), problem.shortest_kv) && parse_number(text.substr(comma + 1), problem.seq_kv);
+    return comma != text.npos && parse_number(text.substr(0, comma), problem.*part.shortest) && parse_number(text.substr(comma + 1), problem.*part.longest);
 }
 
 // A part as it is read: the letters that it begins with, what follows them, and which part it turned out to be.
@@ -94,10 +104,11 @@ bool parse_part(Part& part, Problem& problem) {
         if (part.text == flag_parts[i].text) part.kind = static_cast<Kind>(first_flag + i), problem.*flag_parts[i].member = true;
     if (part.text == "topleft") part.kind = alignment_kind, problem.alignment = Alignment::top_left;
     if (part.text == "causal") part.kind = mask_kind, problem.window_left = -1, problem.window_right = 0;
-    if (part.text.starts_with("skv=")) {
-        part.kind = number_kind("skv");
-        return parse_lengths(part.text, problem);
-    }
+    for (const LengthsPart& lengths : lengths_parts)
+        if (part.text.starts_with(lengths.prefix) && part.text.substr(lengths.prefix.size()).starts_with('=')) {
+            part.kind = lengths.kind;
+            return parse_lengths(part.text, lengths, problem);
+        }
     if (!part.text.starts_with("window")) return true;
     part.kind = mask_kind;
     return parse_window(part.text.substr(6), problem);
@@ -106,14 +117,17 @@ bool parse_part(Part& part, Problem& problem) {
 // `seen`: a bit a kind.
 Status parse_parts(std::string_view parts, Problem& problem, unsigned& seen) {
     while (!parts.empty()) {
-        const size_t comma = std::min(parts.find(',', parts.starts_with(lengths_prefix) ? std::min(parts.find(')'), parts.size()) : 0), parts.size());
+        size_t comma = parts.find(',');
+        if (parts.substr(0, comma).find(distribution) != parts.npos) comma = parts.find(',', std::min(parts.find(')'), parts.size()));
+        comma = std::min(comma, parts.size());
         Part part(parts.substr(0, comma));
         parts.remove_prefix(std::min(comma + 1, parts.size()));
         if (!parse_part(part, problem)) return invalid_argument("malformed part '" + std::string(part.text) + "' in the problem text");
         if (part.kind == no_kind)
             return invalid_argument("unknown part '" + std::string(part.text) +
                                     "' in the problem text; known are b hq hkv sq skv d dv with a number, fp32 fp16 bf16, causal, window<left>:<right>, "
-                                    "topleft, softcap, bias, alibi, sink; of backward also deterministic; of decode also page and seed with a number, skv=loguniform(<shortest>,<longest>)");
+                                    "topleft, softcap, bias, alibi, sink; of backward also deterministic; of decode page with a number, of forward and backward packed; "
+                                    "of both seed with a number, skv=loguniform(<shortest>,<longest>), of packed sequences sq=loguniform(<shortest>,<longest>)");
         if (seen >> part.kind & 1) {
             const std::string_view what = part.kind == dtype_kind ? "dtype" : part.kind == mask_kind ? "mask" : part.word().substr(0, part.word().find('='));
             return invalid_argument("part '" + std::string(part.text) + "' repeats '" + std::string(what) + "' in the problem text");
@@ -178,9 +192,13 @@ std::string to_text(const Problem& problem) {
     std::string text = name(problem.operation);
     auto part = [&](const char* prefix, int64_t value) { text += ',' + std::string(prefix) + std::to_string(value); };
     text += ":b" + std::to_string(problem.batch);
-    part("hq", problem.heads_q), part("hkv", problem.heads_kv), part("sq", problem.seq_q);
-    if (problem.shortest_kv == -1) part("skv", problem.seq_kv);
-    else text += ',' + std::string(lengths_prefix) + std::to_string(problem.shortest_kv) + ',' + std::to_string(problem.seq_kv) + ')';
+    part("hq", problem.heads_q), part("hkv", problem.heads_kv);
+    for (const LengthsPart& lengths : lengths_parts) {
+        text += ',' + std::string(lengths.prefix);
+        if (problem.*lengths.shortest != -1) text += std::string(distribution) + std::to_string(problem.*lengths.shortest) + ',';
+        text += std::to_string(problem.*lengths.longest);
+        if (problem.*lengths.shortest != -1) text += ')';
+    }
     part("d", problem.head_dim);
     if (problem.head_dim_v != problem.head_dim) part("dv", problem.head_dim_v);
     text += ',' + std::string(name(problem.dtype));
@@ -220,7 +238,7 @@ Status parse_into(std::string_view text, Problem& problem) {
     TILEWRIGHT_RETURN_IF_ERROR(parse_parts(parts, problem, seen));
     const auto given = [&](Kind kind) { return (seen >> kind & 1) != 0; };
     if (!given(number_kind("hkv"))) problem.heads_kv = problem.heads_q;
-    if (!given(number_kind("skv"))) problem.seq_kv = problem.seq_q;
+    if (!given(number_kind("skv"))) problem.seq_kv = problem.seq_q, problem.shortest_kv = problem.shortest_q;
     if (!given(number_kind("dv"))) problem.head_dim_v = problem.head_dim;
     return validate(problem);
 }

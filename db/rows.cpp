@@ -8,7 +8,7 @@ namespace tilewright::rows {
 
 const char insert_problem[] =
     "INSERT INTO problem(text, operation, dtype, batch, heads_q, heads_kv, seq_q, seq_kv, head_dim, head_dim_v, alignment,"
-    " window_left, window_right, softcap, bias, alibi, sink, page_size, shortest_kv, length_seed, deterministic) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING";
+    " window_left, window_right, softcap, bias, alibi, sink, page_size, shortest_kv, length_seed, deterministic, packed, shortest_q) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING";
 
 const char insert_measurement[] =
     "INSERT INTO measurement(problem, device, toolchain, config, outcome, median_us, p20_us, p80_us, samples, error, clock_mhz,"
@@ -17,17 +17,17 @@ const char insert_measurement[] =
 #define TILEWRIGHT_PROBLEM_COLUMNS                                                                                           \
     "p.operation, p.dtype, p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim, p.head_dim_v, p.alignment,"         \
     " p.window_left, p.window_right, p.softcap, p.bias, p.alibi, p.sink, p.page_size,"                         \
-    " p.shortest_kv, p.length_seed, p.deterministic,"
+    " p.shortest_kv, p.length_seed, p.deterministic, p.packed, p.shortest_q,"
 
 const char select_problems[] = "SELECT " TILEWRIGHT_PROBLEM_COLUMNS " p.id, p.text FROM problem p";
 
 const char select_rows[] =
-    "SELECT " TILEWRIGHT_PROBLEM_COLUMNS                                                                             // 0-19
-    " d.backend, d.arch, d.family, d.name, d.units,"                                                                 // 20-24
-    " t.compiler, t.flags, t.kernel_source,"                                                                         // 25-27
+    "SELECT " TILEWRIGHT_PROBLEM_COLUMNS                                                                             // 0-21
+    " d.backend, d.arch, d.family, d.name, d.units,"                                                                 // 22-26
+    " t.compiler, t.flags, t.kernel_source,"                                                                         // 27-29
     " m.id, c.json, m.outcome, m.median_us, m.p20_us, m.p80_us, m.samples, m.error, m.clock_mhz, m.memory_clock_mhz,"
-    " m.temperature_c, m.energy_j, m.exclusive, m.race, m.place, m.driver, m.host, m.measured_at, m.note,"           // 28-46
-    " m.toolchain = (SELECT n.toolchain FROM newest n WHERE n.problem = m.problem AND n.device = m.device), p.text"  // 47-48
+    " m.temperature_c, m.energy_j, m.exclusive, m.race, m.place, m.driver, m.host, m.measured_at, m.note,"           // 30-48
+    " m.toolchain = (SELECT n.toolchain FROM newest n WHERE n.problem = m.problem AND n.device = m.device), p.text"  // 49-50
     " FROM measurement m JOIN problem p ON p.id = m.problem JOIN device d ON d.id = m.device"
     " JOIN toolchain t ON t.id = m.toolchain JOIN config c ON c.id = m.config ";
 
@@ -37,7 +37,7 @@ void bind_problem(sqlite::Statement& statement, const Problem& problem) {
           problem.heads_kv, problem.seq_q, problem.seq_kv, problem.head_dim, problem.head_dim_v,
           static_cast<int64_t>(problem.alignment), problem.window_left, problem.window_right, int64_t{problem.softcap},
           int64_t{problem.bias}, int64_t{problem.alibi}, int64_t{problem.sink}, problem.page_size, problem.shortest_kv, problem.length_seed,
-          int64_t{problem.deterministic}}) {
+          int64_t{problem.deterministic}, int64_t{problem.packed}, problem.shortest_q}) {
         statement.bind(value);
     }
 }
@@ -59,6 +59,8 @@ Result<Problem> read_problem(const sqlite::Statement& statement) {
     }
     for (int64_t Problem::* field : {&Problem::page_size, &Problem::shortest_kv, &Problem::length_seed}) problem.*field = statement.integer(column++);
     problem.deterministic = statement.integer(column++) != 0;
+    problem.packed = statement.integer(column++) != 0;
+    problem.shortest_q = statement.integer(column++);
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     return problem;
 }
@@ -111,13 +113,13 @@ Result<Measurement> read_measurement(const sqlite::Statement& statement, int fir
 Result<MeasurementRow> read_row(const sqlite::Statement& statement) {
     MeasurementRow row;
     Result<Problem> problem = read_problem(statement);
-    if (!problem.ok()) return invalid_argument("problem " + std::string(statement.text(48)) + ": " + problem.status().message());
+    if (!problem.ok()) return invalid_argument("problem " + std::string(statement.text(50)) + ": " + problem.status().message());
     row.problem = *problem;
-    row.device = {std::string(statement.text(20)), std::string(statement.text(21)), std::string(statement.text(22)),
-                  std::string(statement.text(23)), static_cast<int>(statement.integer(24))};
-    row.toolchain = {std::string(statement.text(25)), std::string(statement.text(26)), std::string(statement.text(27))};
+    row.device = {std::string(statement.text(22)), std::string(statement.text(23)), std::string(statement.text(24)),
+                  std::string(statement.text(25)), static_cast<int>(statement.integer(26))};
+    row.toolchain = {std::string(statement.text(27)), std::string(statement.text(28)), std::string(statement.text(29))};
     TILEWRIGHT_ASSIGN_OR_RETURN(row.measurement, read_measurement(statement, first_measurement_column));
-    row.newest_toolchain = statement.integer(47) != 0;
+    row.newest_toolchain = statement.integer(49) != 0;
     return row;
 }
 

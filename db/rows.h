@@ -11,7 +11,7 @@ extern const char insert_measurement[];
 // SELECT of every MeasurementRow column FROM measurement and what it refers to; append WHERE and ORDER BY. The last column
 // is the id of the newest toolchain of the row's problem and device, or NULL.
 extern const char select_rows[];
-constexpr int problem_columns = 20, first_measurement_column = 28;
+constexpr int problem_columns = 22, first_measurement_column = 30;
 extern const char select_problems[];  // the columns that read_problem takes, then id and text
 
 void bind_problem(sqlite::Statement& statement, const Problem& problem);          // after the text

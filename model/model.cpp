@@ -66,7 +66,7 @@ double cache_bytes_per_cycle(Family family) {
     }
 }
 
-double head_bytes_of(const Problem& problem) { return double(problem.seq_kv) * (problem.head_dim + problem.head_dim_v) * size_of(problem.dtype); }
+double head_bytes_of(const Problem& problem) { return double(keys_together(problem)) * (problem.head_dim + problem.head_dim_v) * size_of(problem.dtype); }
 
 // Query heads (KV heads, where they are packed) of one section, as backends/launch.cpp has them, but for evenness; section_kb is not 0.
 double section_heads(const Problem& problem, const Config& config) {

@@ -56,7 +56,7 @@ struct Ranked {
 Values sections_of(const Problem& problem, const Arch& arch) {
     Values sections = {0};
     bool is_sm90 = arch.family == Family::sm90;
-    if (problem.batch * problem.heads_q > 1)
+    if (heads_apart(problem) > 1)
         for (int64_t kb : {arch.l2_bytes / 1024 / 2, is_sm90 ? arch.last_level_cache_bytes / 1024 / 4 : 0, arch.last_level_cache_bytes / arch.dies / 1024 / 2}) {
             if (is_sm90) kb = int64_t(std::bit_ceil(uint64_t(kb)));
             if (kb > sections.back()) sections.push_back(int(kb));

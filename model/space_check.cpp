@@ -22,7 +22,7 @@ Status check_use(const Space& space, const Config& c) {
     Family family = kernel_family(dense_spec(p, c), space.arch);
     if (c.turns && c.workers == 1) return unsupported("turns is 1, but a single worker has nobody to take turns with");
     if (c.packs_heads && p.heads_q == p.heads_kv) return unsupported("packs_heads is 1, but every KV head has a single query head");
-    if (c.section_kb > 0 && p.batch * p.heads_q == 1) return unsupported("section_kb is set, but there is one head");
+    if (c.section_kb > 0 && heads_apart(p) == 1) return unsupported("section_kb is set, but there is one head");
     if (p.operation != Operation::backward && c.dq) return unsupported("dq is " + std::to_string(c.dq) + ", but only a backward has a gradient of the queries");
     if (p.operation != Operation::decode && c.units) return unsupported("units is " + std::to_string(c.units) + ", but only decoding cuts keys into units");
     if (p.operation != Operation::forward) return {};
@@ -61,6 +61,8 @@ Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources
 }
 
 }  // namespace
+
+int64_t heads_apart(const Problem& problem) { return (problem.packed ? 1 : problem.batch) * problem.heads_q; }
 
 bool is_tight(const Problem& p, const Arch& arch) {
     if (arch.family == Family::rdna3 || arch.family == Family::rdna4) return std::max(p.head_dim, p.head_dim_v) > 64;

@@ -7,6 +7,9 @@ namespace tilewright {
 // check(), and `constraint` is the last one looked at: of a rejected config, the one that rejects it. An operation's kernels are judged one after another.
 Status judge(const Space& space, const Config& config, Constraint& constraint);
 
+// Heads with keys of their own in the work order: packed sequences count as one batch.
+int64_t heads_apart(const Problem& problem);
+
 // Whether a wave alone has no room for a long row and its share of keys and values: up to four share them, rows or not.
 bool is_tight(const Problem& problem, const Arch& arch);
 

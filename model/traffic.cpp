@@ -19,21 +19,43 @@ int64_t visible_kv_tiles(const Problem& problem, const Config& config, int64_t f
 }
 
 // Keys of a sequence that any of its queries sees.
-double visible_keys(const Problem& problem, int64_t seq_kv) {
-    int64_t diagonal = problem.alignment == Alignment::bottom_right ? seq_kv - problem.seq_q : 0;
-    int64_t begin = problem.window_left < 0 ? 0 : std::max<int64_t>(0, diagonal - problem.window_left);
-    int64_t end = problem.window_right < 0 ? seq_kv : std::min(seq_kv, problem.seq_q + diagonal + problem.window_right);
+double visible_keys(const Problem& sequence) {
+    int64_t diagonal = sequence.alignment == Alignment::bottom_right ? sequence.seq_kv - sequence.seq_q : 0;
+    int64_t begin = sequence.window_left < 0 ? 0 : std::max<int64_t>(0, diagonal - sequence.window_left);
+    int64_t end = sequence.window_right < 0 ? sequence.seq_kv : std::min(sequence.seq_kv, sequence.seq_q + diagonal + sequence.window_right);
     return double(std::max<int64_t>(0, end - begin));
+}
+
+// Calls `take` with sequences of the problem, each as a problem of one batch, and with how many it stands for: all where they are alike, of
+// those that differ at most `largest_sample`.
+template <class Take>
+void for_sequences(const Problem& problem, Take&& take) {
+    constexpr size_t largest_sample = 256;
+    Problem one = problem;
+    one.batch = 1, one.packed = false, one.shortest_q = one.shortest_kv = -1, one.length_seed = 0;
+    if (problem.shortest_q == -1 && problem.shortest_kv == -1) return take(one, double(problem.batch));
+    const std::vector<int32_t> queries = query_lengths(problem), keys = kv_lengths(problem);
+    const size_t count = std::min(keys.size(), largest_sample);
+    for (size_t i = 0; i < count; ++i) {
+        one.seq_q = queries[i], one.seq_kv = keys[i];
+        take(one, double(keys.size()) / double(count));
+    }
+}
+
+// Queries times keys of all sequences and query heads, hidden or not.
+double pairs_of(const Problem& problem) {
+    double pairs = 0;
+    for_sequences(problem, [&](const Problem& one, double count) { pairs += count * double(one.heads_q) * double(one.seq_q) * double(one.seq_kv); });
+    return pairs;
 }
 
 }  // namespace
 
 double compulsory_bytes(const Problem& problem) {
-    double query_rows = heads(problem) * problem.seq_q, kv_rows = double(problem.batch) * problem.heads_kv * visible_keys(problem, problem.seq_kv);
-    if (problem.shortest_kv != -1) {
-        kv_rows = 0;
-        for (int32_t length : kv_lengths(problem)) kv_rows += double(problem.heads_kv) * visible_keys(problem, length);
-    }
+    double query_rows = 0, kv_rows = 0;
+    for_sequences(problem, [&](const Problem& one, double count) {
+        query_rows += count * double(one.heads_q * one.seq_q), kv_rows += count * double(one.heads_kv) * visible_keys(one);
+    });
     double elements = (query_rows + kv_rows) * (problem.head_dim + problem.head_dim_v);  // Q and out; K and V
     if (problem.bias) elements += query_rows * problem.seq_kv;
     double bytes = elements * size_of(problem.dtype) + query_rows * sizeof(float);
@@ -44,17 +66,33 @@ double compulsory_bytes(const Problem& problem) {
     return bytes + gradients * size_of(problem.dtype);
 }
 
-double score_matrix_bytes(const Problem& problem) {
-    return heads(problem) * problem.seq_q * problem.seq_kv * size_of(problem.dtype);
-}
+double score_matrix_bytes(const Problem& problem) { return pairs_of(problem) * double(size_of(problem.dtype)); }
 
 Work standard_work(const Problem& problem) {
-    double pairs = heads(problem) * problem.seq_q * problem.seq_kv;
+    double pairs = pairs_of(problem);
     // Written by the first product, read and written by the softmax, read by the second product.
     return {compulsory_bytes(problem) + 4 * score_matrix_bytes(problem), 2 * pairs * (problem.head_dim + problem.head_dim_v), pairs};
 }
 
+int64_t keys_together(const Problem& problem) {
+    if (!problem.packed) return problem.seq_kv;
+    double keys = 0;
+    for_sequences(problem, [&](const Problem& one, double count) { keys += count * double(one.seq_kv); });
+    return int64_t(keys);
+}
+
 TileCounts count_tiles(const Problem& problem, const Config& config, int64_t rows_apart) {
+    if (problem.packed) {
+        TileCounts all;
+        double query_tiles = 0;
+        for_sequences(problem, [&](const Problem& one, double count) {
+            const TileCounts counts = count_tiles(one, config, rows_apart);
+            query_tiles += count * double(counts.query_tiles), all.kv_tiles += count * counts.kv_tiles, all.multiplied += count * counts.multiplied;
+            all.longest = std::max(all.longest, counts.longest), all.heads = counts.heads;
+        });
+        all.query_tiles = int64_t(query_tiles + 0.5);
+        return all;
+    }
     TileCounts counts;
     int64_t group = config.packs_heads ? problem.heads_q / problem.heads_kv : 1;
     counts.heads = problem.batch * (problem.heads_q / group);
@@ -75,6 +113,14 @@ TileCounts count_tiles(const Problem& problem, const Config& config, int64_t row
 }
 
 Work tiled_work(const Problem& problem, const Config& config, int64_t padded_dims, int64_t rows_apart) {
+    if (problem.packed) {
+        Work all;
+        for_sequences(problem, [&](const Problem& one, double count) {
+            const Work work = tiled_work(one, config, padded_dims, rows_apart);
+            all.bytes += count * work.bytes, all.matrix_flops += count * work.matrix_flops, all.exponentials += count * work.exponentials;
+        });
+        return all;
+    }
     TileCounts counts = count_tiles(problem, config, rows_apart);
     double tiles = counts.kv_tiles * counts.heads, pairs = counts.multiplied * counts.heads * config.block_q * config.block_kv;
     double query_bytes = heads(problem) * problem.seq_q * ((problem.head_dim + problem.head_dim_v) * size_of(problem.dtype) + sizeof(float));

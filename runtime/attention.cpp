@@ -33,6 +33,7 @@ Result<Attention> Attention::open(const AttentionOptions& options) {
 Status Attention::forward(const Problem& problem, const ForwardTensors& t, void* stream) {
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
     if (problem.operation != Operation::forward) return {StatusCode::unsupported, "forward() computes forward problems, not " + to_text(problem)};
+    if (problem.packed) return {StatusCode::unsupported, "forward_packed() computes packed sequences: " + to_text(problem)};
     const Problem& p = problem;
     const Extent tensors[] = {
         extent("query", t.query, p.batch, p.heads_q, p.seq_q, p.head_dim), extent("key", t.key, p.batch, p.heads_kv, p.seq_kv, p.head_dim),

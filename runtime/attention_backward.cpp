@@ -7,9 +7,12 @@ namespace tilewright {
 namespace {
 
 Status check_problem(const Problem& problem) {
-    TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
-    if (problem.operation == Operation::backward) return {};
-    return {StatusCode::unsupported, "backward() computes backward problems, not " + to_text(problem)};
+    if (problem.operation != Operation::backward) return {StatusCode::unsupported, "backward() computes backward problems, not " + to_text(problem)};
+    return validate(problem);
+}
+Status check_unpacked(const Problem& problem) {
+    TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
+    return problem.packed ? Status(StatusCode::unsupported, "backward_packed() computes packed sequences: " + to_text(problem)) : Status();
 }
 
 // Of what is differentiated and of the gradients, checked.
@@ -56,12 +59,12 @@ Problem repeatable_if(bool deterministic, Problem problem) {
 }  // namespace
 
 Result<int64_t> Attention::backward_workspace_bytes(const Problem& problem, bool deterministic) const {
-    TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
+    TILEWRIGHT_RETURN_IF_ERROR(check_unpacked(problem));
     return state_->workspace_bytes(repeatable_if(deterministic, problem), {});
 }
 
 Status Attention::backward(const Problem& problem, const BackwardTensors& t, void* stream) {
-    TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
+    TILEWRIGHT_RETURN_IF_ERROR(check_unpacked(problem));
     TILEWRIGHT_ASSIGN_OR_RETURN(const Extents extents, check_tensors(problem, t));
     CallTraits traits;
     traits.aligned = extents.aligned;
@@ -72,13 +75,15 @@ Status Attention::backward(const Problem& problem, const BackwardTensors& t, voi
     return launch(*state_->device, ready.kernels, all, stream);
 }
 
-Result<int64_t> Attention::backward_packed_workspace_bytes(const Problem& problem, int64_t query_rows) const {
+Result<int64_t> Attention::backward_packed_workspace_bytes(const Problem& given, int64_t query_rows) const {
+    const Problem problem = as_packed(given);
     TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
     TILEWRIGHT_RETURN_IF_ERROR(validate(all_as_one(problem, query_rows, 0)));
     return packed_backward_workspace(problem, query_rows).bytes();
 }
 
-Status Attention::backward_packed(const Problem& problem, const BackwardTensors& t, const PackedSequences& s, void* stream) {
+Status Attention::backward_packed(const Problem& given, const BackwardTensors& t, const PackedSequences& s, void* stream) {
+    const Problem problem = as_packed(given);
     TILEWRIGHT_RETURN_IF_ERROR(check_problem(problem));
     TILEWRIGHT_ASSIGN_OR_RETURN(const Problem flat, check_packed(problem, s));
     TILEWRIGHT_ASSIGN_OR_RETURN(Extents extents, check_tensors(flat, t));
@@ -86,7 +91,7 @@ Status Attention::backward_packed(const Problem& problem, const BackwardTensors&
         for (Extent& tensor : *of) tensor.batch_stride = tensor.row_stride;
     TILEWRIGHT_RETURN_IF_ERROR(check_starts(problem, s, state_->device->info().arch));
     CallTraits traits;
-    traits.aligned = extents.aligned, traits.packed = true, traits.query_rows = s.query_rows;
+    traits.aligned = extents.aligned, traits.query_rows = s.query_rows;
     TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(repeatable_if(t.deterministic, problem), traits));
     TILEWRIGHT_RETURN_IF_ERROR(check_workspace(ready.plan, t.workspace, t.workspace_bytes));
     kernel::BackwardParameters parameters = gradient_parameters(flat, t, extents);

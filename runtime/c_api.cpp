@@ -154,10 +154,11 @@ tilewright_status tilewright_parse_problem(const char* text, tilewright_problem*
     if (!parsed.ok()) return report(parsed.status());
     const Problem& p = *parsed;
     size_t size = std::min<size_t>(problem->struct_size, sizeof *problem);
-    if (size < sizeof *problem && p.operation != Operation::forward)
-        return report({StatusCode::unsupported, "problem.struct_size is " + std::to_string(problem->struct_size) + ", which has no place for the operation of " + to_text(p)});
+    const size_t needed = p.packed ? sizeof *problem : p.operation != Operation::forward ? offsetof(tilewright_problem, shortest_q) : first_problem_size;
+    if (size < needed)
+        return report({StatusCode::unsupported, "problem.struct_size is " + std::to_string(problem->struct_size) + ", which has no place for all of " + to_text(p)});
     tilewright_problem complete = {size,          p.batch,       p.heads_q, p.heads_kv, p.seq_q,  p.seq_kv, p.head_dim, p.head_dim_v, static_cast<int32_t>(p.dtype), static_cast<int32_t>(p.alignment),
-                                   p.window_left, p.window_right, p.softcap, p.bias,     p.alibi, p.sink,   static_cast<int32_t>(p.operation), p.deterministic, p.page_size, p.shortest_kv, p.length_seed};
+                                   p.window_left, p.window_right, p.softcap, p.bias,     p.alibi, p.sink,   static_cast<int32_t>(p.operation), p.deterministic, p.page_size, p.shortest_kv, p.length_seed, p.shortest_q, p.packed};
     std::memcpy(problem, &complete, size);
     return TILEWRIGHT_OK;
 }

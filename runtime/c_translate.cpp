@@ -27,6 +27,7 @@ Result<Problem> problem_of(const tilewright_problem* caller) {
     p.operation = static_cast<Operation>(given.operation);
     p.deterministic = given.deterministic != 0;
     p.page_size = given.page_size, p.shortest_kv = given.shortest_kv, p.length_seed = given.length_seed;
+    p.packed = given.packed != 0, p.shortest_q = given.shortest_q;
     if (given.dtype < TILEWRIGHT_FP32 || given.dtype > TILEWRIGHT_BF16)
         return invalid_argument("dtype is " + std::to_string(given.dtype) + "; it must be from 1 to 3");
     if (given.alignment < TILEWRIGHT_BOTTOM_RIGHT || given.alignment > TILEWRIGHT_TOP_LEFT)

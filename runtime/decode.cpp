@@ -64,7 +64,7 @@ Status Attention::decode(const Problem& problem, const DecodeTensors& t, void* s
     TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(p, traits));
     TILEWRIGHT_RETURN_IF_ERROR(check_workspace(ready.plan, t.workspace, t.workspace_bytes));
 
-    OperationParameters all = parameters_of(Operation::decode);
+    OperationParameters all = parameters_of(p);
     auto& parameters = std::get<kernel::DecodeParameters>(all);
     parameters.forward = forward_parameters(p, t, tensors);
     parameters.lengths = t.lengths, parameters.block_table = t.block_table, parameters.table_stride = t.table_stride, parameters.pages = static_cast<int>(t.pages);

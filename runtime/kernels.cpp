@@ -46,7 +46,7 @@ KernelKey key_of(const KernelSpec& spec) {
             spec.aligned,
             spec.rescaled,
             spec.paged,
-            spec.packed,
+            spec.problem.packed,
             spec.config,
             false};
 }

@@ -49,9 +49,15 @@ Status check_sequences(const Problem& p, const PackedSequences& s) {
 
 }  // namespace
 
+Problem as_packed(Problem problem) {
+    problem.packed = true;
+    return problem;
+}
+
 Problem all_as_one(const Problem& problem, int64_t query_rows, int64_t key_rows) {
     Problem flat = problem;
     flat.batch = 1, flat.seq_q = query_rows, flat.seq_kv = key_rows;
+    flat.shortest_q = flat.shortest_kv = -1, flat.length_seed = 0;
     return flat;
 }
 
@@ -69,9 +75,10 @@ Status check_starts(const Problem& problem, const PackedSequences& s, const Arch
     return check_starts("key_starts", s.key_starts, s.type, problem.batch, s.key_rows, problem.seq_kv);
 }
 
-Status Attention::forward_packed(const Problem& problem, const ForwardTensors& t, const PackedSequences& s, void* stream) {
+Status Attention::forward_packed(const Problem& given, const ForwardTensors& t, const PackedSequences& s, void* stream) {
+    if (given.operation != Operation::forward) return {StatusCode::unsupported, "forward_packed() computes forward problems, not " + to_text(given)};
+    const Problem problem = as_packed(given);
     TILEWRIGHT_RETURN_IF_ERROR(validate(problem));
-    if (problem.operation != Operation::forward) return {StatusCode::unsupported, "forward_packed() computes forward problems, not " + to_text(problem)};
     TILEWRIGHT_ASSIGN_OR_RETURN(const Problem flat, check_packed(problem, s));
     Extent tensors[] = {
         extent("query", t.query, 1, flat.heads_q, flat.seq_q, flat.head_dim), extent("key", t.key, 1, flat.heads_kv, flat.seq_kv, flat.head_dim),
@@ -86,12 +93,12 @@ Status Attention::forward_packed(const Problem& problem, const ForwardTensors& t
     if (problem.batch == 0 || s.query_rows == 0) return {};
     TILEWRIGHT_RETURN_IF_ERROR(check_starts(problem, s, state_->device->info().arch));
 
-    OperationParameters all = kernel::PackedParameters{};
+    OperationParameters all = parameters_of(problem);
     auto& parameters = std::get<kernel::PackedParameters>(all);
     parameters.forward = forward_parameters(flat, t, tensors);
     set_sequences(parameters, problem, s);
     CallTraits traits;
-    traits.aligned = aligned, traits.rescaled = !(parameters.forward.scale > 0), traits.packed = true;
+    traits.aligned = aligned, traits.rescaled = !(parameters.forward.scale > 0);
     TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, state_->ready(problem, traits));
     return launch(*state_->device, ready.kernels, all, stream);
 }

@@ -5,7 +5,9 @@
 
 namespace tilewright {
 
-// All sequences of a problem as one batch.
+// The problem, which need not say so, as one of packed sequences.
+Problem as_packed(Problem problem);
+// All sequences of a packed problem as one batch.
 Problem all_as_one(const Problem& problem, int64_t query_rows, int64_t key_rows);
 // all_as_one(), if the problem and the sequences, but for what stands in their starts, may be computed.
 Result<Problem> check_packed(const Problem& problem, const PackedSequences& sequences);

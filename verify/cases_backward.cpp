@@ -281,4 +281,15 @@ Status long_sequences(const CaseRunner& run) {
     return {};
 }
 
+Status packed_sequences(const CaseRunner& run) {
+    WorkloadOptions options;
+    options.query_lengths = {70, 0, 5, 130, 1}, options.lengths = {90, 40, 0, 133, 64};
+    options.unused_rows = {3, 5, 7, 2};
+    for (const char* parts : {"hq4,hkv2,causal", "hq2,hkv1,window20:7,sink", "hq2,hkv1,causal,topleft,softcap", "hq2,hkv2,d40,dv24,alibi"}) {
+        options.wide_starts = !options.wide_starts;
+        TILEWRIGHT_RETURN_IF_ERROR(check(run, std::string("b5,sq130,skv133,packed,") + parts, options));
+    }
+    return check(run, "b6,hq2,hkv1,sq=loguniform(1,200),skv=loguniform(4,200),causal,packed,seed3");
+}
+
 }  // namespace tilewright::backward_cases

@@ -2,6 +2,7 @@
 #include "verify/check_backward.h"
 
 #include "verify/device_workload.h"
+#include "verify/sequences.h"
 
 namespace tilewright {
 namespace {
@@ -30,6 +31,7 @@ Status results_of_device(Device& device, const ForwardKernels& forward, Workload
 }  // namespace
 
 void forward_results(Workload& w) {
+    if (w.problem.packed) return for_each_sequence(w, [](Workload& one, int64_t) { forward_results(one); });
     std::vector<RowIndex> rows = all_rows(w.problem);
     Answer answer = reference_forward(w.inputs(), rows);
     for (size_t n = 0; n < rows.size(); ++n) {

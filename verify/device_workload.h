@@ -38,11 +38,14 @@ public:
 
 private:
     explicit DeviceWorkload(Device& device) : device_(&device) {}
-    Result<const int*> upload_integers(const std::vector<int32_t>& numbers);  // null if there are none
+    Result<const void*> upload_integers(const void* numbers, int64_t bytes);  // null if there are none
+    // What packed sequences have beside tensors, of PackedParameters or BackwardParameters; moves addresses to the first row.
+    template <class Parameters>
+    Status pack(const Workload& workload, Parameters& packed);
 
     Device* device_;
     std::vector<std::unique_ptr<void, DeviceFree>> buffers_;  // the workload's, in their order
-    std::vector<std::unique_ptr<void, DeviceFree>> integers_;  // lengths and block table
+    std::vector<std::unique_ptr<void, DeviceFree>> integers_;  // lengths, block table, starts
     OperationParameters parameters_;
 };
 

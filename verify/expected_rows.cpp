@@ -1,4 +1,5 @@
 // The right answer for a workload, operation by operation.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -6,6 +7,7 @@
 #include "verify/check.h"
 #include "verify/element.h"
 #include "verify/reference_backward.h"
+#include "verify/sequences.h"
 
 namespace tilewright {
 namespace {
@@ -29,9 +31,24 @@ std::vector<ExpectedRows> forward_rows(const Workload& w, const CheckOptions& op
     return of_answers(w, std::move(rows), std::move(reference), std::move(naive));
 }
 
+// Rows of all sequences, or some of each: [sequence][head][query].
+std::vector<RowIndex> sequence_rows(const Workload& w, const CheckOptions& options) {
+    if (!w.problem.packed) return some_rows(w.problem, options);
+    std::vector<RowIndex> rows;
+    CheckOptions each = options;
+    if (options.max_rows > 0) each.max_rows = std::max<int64_t>(2, options.max_rows / std::max<int64_t>(1, w.problem.batch));
+    for (int64_t s = 0; s < w.problem.batch; ++s) {
+        Problem one = w.problem;
+        one.batch = 1, one.seq_q = w.query_lengths[size_t(s)], one.seq_kv = w.lengths[size_t(s)];
+        each.workload.seed = options.workload.seed + uint64_t(s);
+        for (RowIndex row : some_rows(one, each)) rows.push_back({s, row.head, row.query});
+    }
+    return rows;
+}
+
 // Each sequence and query head is a forward problem of its own, over as many keys as the sequence has.
-std::vector<ExpectedRows> decode_rows(const Workload& w, const CheckOptions& options) {
-    std::vector<RowIndex> rows = some_rows(w.problem, options);
+std::vector<ExpectedRows> rows_by_sequence(const Workload& w, const CheckOptions& options) {
+    std::vector<RowIndex> rows = sequence_rows(w, options);
     std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> of_head;
     for (size_t i = 0; i < rows.size(); ++i) of_head[{rows[i].batch, rows[i].head}].push_back(i);
     auto columns = static_cast<size_t>(w.problem.head_dim_v);
@@ -48,6 +65,7 @@ std::vector<ExpectedRows> decode_rows(const Workload& w, const CheckOptions& opt
                 std::memcpy(&all[a].out[indices[n] * columns], &part[a].out[n * columns], columns * sizeof(double));
             }
     }
+    for (RowIndex& row : rows) row = w.row_of(row);
     return of_answers(w, std::move(rows), std::move(all[0]), std::move(all[1]));
 }
 
@@ -141,13 +159,45 @@ std::vector<ExpectedRows> backward_rows(const Workload& w, const CheckOptions& o
     return expected;
 }
 
+// Those of each sequence alone, at the rows where they lie. A sink's gradient is the sum over all of them, and so are its errors' squares.
+std::vector<ExpectedRows> packed_backward_rows(const Workload& w, const CheckOptions& options) {
+    std::vector<ExpectedRows> all;
+    CheckOptions each = options;
+    if (options.max_rows > 0) each.max_rows = std::max<int64_t>(2, options.max_rows / std::max<int64_t>(1, w.problem.batch));
+    auto add = [&](ExpectedRows& sum, const ExpectedRows& part, int64_t first) {
+        sum.terms = std::max(sum.terms, part.terms);
+        if (part.tensor == &Workload::sink_gradient && !sum.rows.empty()) {
+            for (size_t h = 0; h < sum.reference.size(); ++h) {
+                const double error = std::hypot(sum.naive[h] - sum.reference[h], part.naive[h] - part.reference[h]);
+                sum.reference[h] += part.reference[h], sum.naive[h] = sum.reference[h] + error;
+            }
+            return;
+        }
+        for (const RowIndex& row : part.rows) sum.rows.push_back({row.batch, row.head, row.query + first});
+        sum.reference.insert(sum.reference.end(), part.reference.begin(), part.reference.end());
+        sum.naive.insert(sum.naive.end(), part.naive.begin(), part.naive.end());
+    };
+    Workload by_sequence = w;
+    for_each_sequence(by_sequence, [&](Workload& one, int64_t s) {
+        each.workload.seed = options.workload.seed + uint64_t(s);
+        const std::vector<ExpectedRows> parts = backward_rows(one, each);
+        for (size_t i = 0; i < parts.size(); ++i) {
+            if (i == all.size()) all.push_back({parts[i].name, parts[i].tensor, {}, {}, {}, 0});
+            const bool of_keys = parts[i].tensor == &Workload::key_gradient || parts[i].tensor == &Workload::value_gradient;
+            const std::vector<int64_t>& starts = of_keys ? w.key_starts : w.query_starts;
+            add(all[i], parts[i], parts[i].tensor == &Workload::sink_gradient ? 0 : starts[size_t(s)] - starts.front());
+        }
+    });
+    return all;
+}
+
 }  // namespace
 
 std::vector<ExpectedRows> expected_rows(const Workload& w, const CheckOptions& options) {
     switch (w.problem.operation) {
-        case Operation::forward: return forward_rows(w, options);
-        case Operation::backward: return backward_rows(w, options);
-        case Operation::decode: return decode_rows(w, options);
+        case Operation::forward: return w.problem.packed ? rows_by_sequence(w, options) : forward_rows(w, options);
+        case Operation::backward: return w.problem.packed ? packed_backward_rows(w, options) : backward_rows(w, options);
+        case Operation::decode: return rows_by_sequence(w, options);
     }
     return {};
 }

@@ -58,6 +58,13 @@ RandomProblem random_problem(uint64_t seed, uint64_t index, DType dtype, Operati
         constexpr int splits[] = {0, 0, 1, 2, 3, 7, 50};
         random.splits = splits[below(std::ssize(splits))];
     }
+    if (operation == Operation::forward && one_in(5)) {  // as many sequences, of lengths up to these
+        p.packed = true, p.bias = false, p.batch = 1 + below(8);
+        for (int64_t i = 0; i < p.batch; ++i)
+            options.query_lengths.push_back(int32_t(one_in(4) ? 0 : below(p.seq_q + 1))), options.lengths.push_back(int32_t(one_in(4) ? 0 : below(p.seq_kv + 1)));
+        for (int64_t& rows : options.unused_rows) rows = one_in(2) ? 0 : below(70);
+        options.wide_starts = one_in(2);
+    }
     return random;
 }
 
@@ -67,6 +74,7 @@ std::string describe(const RandomProblem& random) {
     if (random.problem.softcap) text += ", softcap " + std::to_string(random.options.softcap);
     if (random.options.spread != 1) text += ", spread " + std::to_string(random.options.spread);
     if (random.splits) text += ", splits " + std::to_string(random.splits);
+    for (size_t i = 0; i < random.options.query_lengths.size(); ++i) text += (i ? " " : ", queries ") + std::to_string(random.options.query_lengths[i]);
     for (size_t i = 0; i < random.options.lengths.size(); ++i) text += (i ? " " : ", lengths ") + std::to_string(random.options.lengths[i]);
     return text;
 }

@@ -9,6 +9,7 @@
 #include "verify/element.h"
 #include "verify/parallel.h"
 #include "verify/random.h"
+#include "verify/sequences.h"
 
 namespace tilewright {
 namespace {
@@ -77,37 +78,6 @@ void fill_normal(Workload& workload, const Tensor& tensor, uint64_t seed, uint64
     });
 }
 
-// Pages that are there: those in use, scattered, and some that nobody uses.
-int64_t pages_of(const Workload& w) { return w.problem.batch * w.table_stride + 3; }
-
-void deal_pages(Workload& w, const WorkloadOptions& options) {
-    const Problem& p = w.problem;
-    w.lengths = options.lengths.empty() ? kv_lengths(p) : options.lengths;
-    if (p.page_size == 0) return;
-    constexpr int32_t no_page = 0x7fffffff;
-    w.table_stride = (p.seq_kv + p.page_size - 1) / p.page_size;
-    w.block_table.assign(size_t(p.batch * w.table_stride), no_page);
-    std::vector<int32_t> pages(static_cast<size_t>(pages_of(w)));
-    for (size_t i = 0; i < pages.size(); ++i) pages[i] = int32_t(i);
-    for (size_t i = pages.size(); i > 1; --i) std::swap(pages[i - 1], pages[hash(options.seed, 8, i) % i]);
-    for (int64_t s = 0, next = 0; s < p.batch; ++s)
-        for (int64_t i = 0; i * p.page_size < w.lengths[size_t(s)]; ++i) w.block_table[size_t(s * w.table_stride + i)] = pages[size_t(next++)];
-}
-
-// As fill_normal() over the keys that there are: the same numbers in pages of any size.
-void fill_sequences(Workload& w, const Tensor& tensor, uint64_t seed, uint64_t stream, double spread) {
-    const Problem& p = w.problem;
-    int64_t columns = tensor.sizes[3];
-    for (int64_t s = 0; s < p.batch; ++s)
-        parallel_for(p.heads_kv, 0, [&](int64_t h) {
-            for (int64_t j = 0; j < w.lengths[size_t(s)]; ++j)
-                for (int64_t c = 0; c < columns; ++c) {
-                    auto [batch, row] = w.slot(s, j);
-                    w.set(tensor, batch, h, row, c, spread * normal(seed, stream, uint64_t(((s * p.heads_kv + h) * p.seq_kv + j) * columns + c)));
-                }
-        });
-}
-
 }  // namespace
 
 const char* name(Layout layout) {
@@ -128,25 +98,26 @@ Workload make_workload(const Problem& p, const WorkloadOptions& options) {
     w.scale = options.scale.value_or(float(1 / std::sqrt(double(p.head_dim))));
     w.softcap = p.softcap ? options.softcap : 0;
 
-    int64_t first = options.layout == Layout::unaligned ? 1 : 0;
+    const int64_t first = options.layout == Layout::unaligned ? 1 : 0, batches = p.packed ? 1 : p.batch;
     auto add = [&](int64_t heads, int64_t rows, int64_t columns, bool output) {
-        Extent sizes{p.batch, heads, rows, columns};
+        Extent sizes{batches, heads, rows, columns};
         return add_tensor(w, p.dtype, sizes, strides_of(options.layout, sizes), first, output);
     };
     bool decode = p.operation == Operation::decode;
-    if (decode) deal_pages(w, options);
-    if (options.layout == Layout::packed && p.seq_q == p.seq_kv && p.head_dim == p.head_dim_v && !decode) {
+    deal_sequences(w, options);
+    const int64_t queries = p.packed ? w.query_rows : p.seq_q, keys = p.packed ? w.key_rows : p.seq_kv;
+    if (options.layout == Layout::packed && p.seq_q == p.seq_kv && p.head_dim == p.head_dim_v && !decode && !p.packed) {
         add_packed(w, p);
     } else {
-        w.query = add(p.heads_q, p.seq_q, p.head_dim, false);
+        w.query = add(p.heads_q, queries, p.head_dim, false);
         for (auto [tensor, columns] : {std::pair{&w.key, p.head_dim}, {&w.value, p.head_dim_v}}) {
-            Extent sizes{p.page_size > 0 ? pages_of(w) : p.batch, p.heads_kv, p.page_size > 0 ? p.page_size : p.seq_kv, columns};
+            Extent sizes{p.page_size > 0 ? pages_of(w) : batches, p.heads_kv, p.page_size > 0 ? p.page_size : keys, columns};
             *tensor = add_tensor(w, p.dtype, sizes, strides_of(options.layout, sizes), first, false);
         }
     }
     bool backward = p.operation == Operation::backward;
-    w.out = add(p.heads_q, p.seq_q, p.head_dim_v, !backward);
-    auto per_query = [&](bool output) { return add_tensor(w, DType::fp32, {p.batch, p.heads_q, p.seq_q, 1}, {p.heads_q * p.seq_q, p.seq_q, 1, 1}, 0, output); };
+    w.out = add(p.heads_q, queries, p.head_dim_v, !backward);
+    auto per_query = [&](bool output) { return add_tensor(w, DType::fp32, {batches, p.heads_q, queries, 1}, {p.heads_q * queries, queries, 1, 1}, 0, output); };
     if (options.lse || backward) w.lse = per_query(!backward);
     if (p.bias) {
         Extent sizes{p.batch, p.heads_q, p.seq_q, p.seq_kv}, held = sizes;
@@ -164,14 +135,15 @@ Workload make_workload(const Problem& p, const WorkloadOptions& options) {
     if (p.alibi) w.slope = per_head(false);
     if (p.sink) w.sink = per_head(false);
     if (backward) {
-        w.out_gradient = add(p.heads_q, p.seq_q, p.head_dim_v, false);
-        w.query_gradient = add(p.heads_q, p.seq_q, p.head_dim, true);
-        w.key_gradient = add(p.heads_kv, p.seq_kv, p.head_dim, true);
-        w.value_gradient = add(p.heads_kv, p.seq_kv, p.head_dim_v, true);
+        w.out_gradient = add(p.heads_q, queries, p.head_dim_v, false);
+        w.query_gradient = add(p.heads_q, queries, p.head_dim, true);
+        w.key_gradient = add(p.heads_kv, keys, p.head_dim, true);
+        w.value_gradient = add(p.heads_kv, keys, p.head_dim_v, true);
         if (options.lse) w.lse_gradient = per_query(false);
         if (p.sink) w.sink_gradient = per_head(true);
     }
 
+    if (p.packed) show_sequences(w);
     fill_normal(w, w.query, options.seed, 1, options.spread);
     for (auto [tensor, stream, spread] : {std::tuple{&w.key, 2, options.spread}, {&w.value, 3, 1.0}}) {
         if (decode) fill_sequences(w, *tensor, options.seed, uint64_t(stream), spread);

@@ -30,7 +30,10 @@ struct WorkloadOptions {
     float softcap = 20;          // used where the problem asks for one
     double spread = 1;           // standard deviation of queries and keys; values have 1
     bool lse = true;             // false: no lse is asked for
-    std::vector<int32_t> lengths;  // decode: keys of each sequence; empty: kv_lengths() of the problem
+    std::vector<int32_t> lengths;        // decode and packed: keys of each sequence; empty: kv_lengths() of the problem
+    std::vector<int32_t> query_lengths;  // packed: queries of each sequence; empty: query_lengths() of the problem
+    std::array<int64_t, 4> unused_rows{};  // packed: before the first and behind the last query, before the first and behind the last key
+    bool wide_starts = false;              // packed: starts of 64 bits
     std::array<bool, 4> broadcast_bias{};  // dimensions [batch][head][row][column] of the bias with stride 0
 };
 
@@ -63,12 +66,20 @@ struct Workload {
     Tensor out_gradient, lse_gradient, query_gradient, key_gradient, value_gradient, sink_gradient;
     Tensor bias_gradient;  // as the bias; of broadcast dimensions it has one member, and stride 0
 
-    // Of decode problems: keys of each sequence [batch], and if the problem has pages, which lie where: [batch][table_stride]. Key and value are then
-    // [page][heads_kv][page_size][...]. Slots without a key hold NaN, entries without a page a number that is none.
+    // Of decode and packed problems: keys of each sequence [batch], and if the problem has pages, which lie where: [batch][table_stride]. Key and value
+    // are then [page][heads_kv][page_size][...]. Slots without a key hold NaN, entries without a page a number that is none.
     std::vector<int32_t> lengths, block_table;
     int64_t table_stride = 0;
     int splits = 0;  // that are asked for; 0: as many as the config says
+    // Of packed problems: queries of each sequence [batch], first rows and the end of the last [batch + 1]. There are so many rows in all, of which
+    // the tensors, [1][heads][rows][...], show those from the first start to the last.
+    std::vector<int32_t> query_lengths;
+    std::vector<int64_t> query_starts, key_starts;
+    int64_t query_rows = 0, key_rows = 0;
+    bool wide_starts = false;
 
+    // Where a query of a (sequence, head) is in query, out and lse: the same, unless the problem is packed.
+    RowIndex row_of(const RowIndex& of) const;
     // Where the key `row` of a sequence lies: the batch and the row of the tensors key and value.
     struct Slot {
         int64_t batch, row;
@@ -87,14 +98,14 @@ struct Workload {
     void blank_outputs();
     // Every element, in the order of the dimensions.
     std::vector<double> elements(const Tensor& tensor) const;
-    // Every row of out and lse, in the order of all_rows().
+    // Every row of out and lse, in the order of all_rows() (of packed problems, sequence by sequence within each head).
     Answer outputs() const;
 };
 
 // "query", "out_gradient": which of the workload's tensors shares the tensor's buffer.
 const char* name_of(const Workload& workload, const Tensor& tensor);
 
-// One query head of one sequence of a decode workload, as a forward problem over its keys, which are copied.
+// One query head of one sequence of a decode or packed workload, as a forward problem over its keys, which are copied.
 struct SequenceInputs {
     AttentionInputs inputs;
     std::vector<unsigned char> key, value;  // what `inputs` refers to

@@ -151,7 +151,7 @@ size_t parameter_bytes(const KernelSpec& spec) {
     if (spec.kind == KernelKind::append) return sizeof(kernel::AppendParameters);
     if (spec.kind == KernelKind::attention_decode) return sizeof(kernel::DecodeParameters);
     if (is_backward(spec.kind)) return takes_whole_parameters(spec) ? sizeof(kernel::BackwardParameters) : sizeof(kernel::PlainBackwardParameters);
-    return spec.packed ? sizeof(kernel::PackedParameters) : sizeof(kernel::ForwardParameters);
+    return spec.problem.packed ? sizeof(kernel::PackedParameters) : sizeof(kernel::ForwardParameters);
 }
 
 // The code must be for this device, and its kernel must take what `launch` hands over.

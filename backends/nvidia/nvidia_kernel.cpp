@@ -33,7 +33,7 @@ Status NvidiaKernel::load(const CodeObject& object, const Arch& arch) {
     TILEWRIGHT_ASSIGN_OR_RETURN(CubinKernel found, find_kernel(object, entry));
     // Without tensor maps and, for kernels that have such a form, with them.
     size_t plain = sizeof(kernel::ForwardParameters), with_maps = sizeof(kernel::Sm90Arguments);
-    if (spec.packed) plain = sizeof(kernel::PackedParameters), with_maps = sizeof(kernel::Sm90PackedArguments);
+    if (spec.problem.packed) plain = sizeof(kernel::PackedParameters), with_maps = sizeof(kernel::Sm90PackedArguments);
     if (is_backward(spec.kind)) plain = sizeof(kernel::PlainBackwardParameters), with_maps = sizeof(kernel::Sm90BackwardArguments);
     if (takes_whole_parameters(spec)) plain = with_maps = sizeof(kernel::BackwardParameters);
     if (spec.kind == KernelKind::attention_decode) plain = sizeof(kernel::DecodeParameters), with_maps = sizeof(kernel::Sm90DecodeArguments);

@@ -259,18 +259,18 @@ Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.kind == KernelKind::attention_backward_prologue || spec.kind == KernelKind::attention_backward_sink || spec.kind == KernelKind::attention_backward_epilogue)
         return plain_text(spec, "arch/nvidia_backward_rows.h", "NvidiaBackwardRows<Config>", kernel::nvidia_backward_rows_threads);
     bool together = spec.kind == KernelKind::attention_backward_keys || spec.kind == KernelKind::attention_backward_queries;
-    if (together && !spec.packed && takes_sm90_backward(spec.problem, arch, spec.aligned)) return sm90_backward_text(spec, arch);
+    if (together && takes_sm90_backward(spec.problem, arch, spec.aligned)) return sm90_backward_text(spec, arch);
     bool apart = spec.kind == KernelKind::attention_backward_keys_alone || spec.kind == KernelKind::attention_backward_values_alone || spec.kind == KernelKind::attention_backward_queries;
-    if (apart && !spec.packed && takes_sm90_wide_backward(spec.problem, arch, spec.aligned)) return sm90_wide_backward_text(spec, arch);
+    if (apart && takes_sm90_wide_backward(spec.problem, arch, spec.aligned)) return sm90_wide_backward_text(spec, arch);
     return sm80_backward_text(spec, arch);
 }
 
 }  // namespace
 
-// By the registers that 64 columns leave, and without a bias.
+// By the registers that 64 columns leave, and without a bias or packed sequences.
 namespace {
 bool takes_sm90_passes(const Problem& problem, const Arch& arch, bool aligned) {
-    return arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(problem.dtype), aligned) && !problem.bias && problem.head_dim % 8 == 0 && problem.head_dim_v % 8 == 0;
+    return arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(problem.dtype), aligned) && !problem.bias && !problem.packed && problem.head_dim % 8 == 0 && problem.head_dim_v % 8 == 0;
 }
 }  // namespace
 bool takes_sm90_wide_backward(const Problem& problem, const Arch& arch, bool aligned) {

@@ -57,7 +57,8 @@ std::string join_differences(unsigned bits) {
     std::string words;
     for (const auto& [bit, word] : {std::pair{differs_batch, "batch"}, {differs_heads, "heads"}, {differs_seq_q, "seq_q"},
                                     {differs_seq_kv, "seq_kv"}, {differs_window, "window"}, {differs_device, "device"},
-                                    {differs_arch, "arch"}, {differs_toolchain, "toolchain"}, {differs_page, "page"}, {differs_deterministic, "deterministic"}}) {
+                                    {differs_arch, "arch"}, {differs_toolchain, "toolchain"}, {differs_page, "page"}, {differs_deterministic, "deterministic"},
+                                    {differs_packed, "packed"}}) {
         if (bits & bit) words += (words.empty() ? "" : ", ") + std::string(word);
     }
     return words;

@@ -42,7 +42,8 @@ uint64_t hash_of(const Problem& p) {
     right = mix(right, static_cast<uint64_t>(p.seq_kv));
     left = mix(left, static_cast<uint64_t>(p.heads_kv));
     right = mix(right, static_cast<uint64_t>(p.window_left) << 32 ^ static_cast<uint64_t>(p.window_right));
-    if (p.operation == Operation::decode) left = mix(left, static_cast<uint64_t>(p.page_size) << 32 ^ static_cast<uint64_t>(p.shortest_kv) << 8 ^ static_cast<uint64_t>(p.length_seed));
+    if (p.packed) right = mix(right, static_cast<uint64_t>(p.shortest_q) << 1 ^ 1);
+    if (p.operation == Operation::decode || p.packed) left = mix(left, static_cast<uint64_t>(p.page_size) << 32 ^ static_cast<uint64_t>(p.shortest_kv) << 8 ^ static_cast<uint64_t>(p.length_seed));
     return mix(left, right);
 }
 

@@ -12,6 +12,7 @@ struct Sizes {
     double group = 0;     // query heads a KV head
     double window = 0;    // extent of the mask's bounded sides
     double pages = 0;     // 1 if keys lie in pages: their rows are looked up, and little else changes
+    double packed = 0;    // 1 if sequences lie one behind the other
     double spread = 0;    // batch x heads: breaks ties
 };
 Sizes sizes_of(const Problem& problem, int units);

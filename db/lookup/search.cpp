@@ -164,7 +164,7 @@ private:
             const Problem& p = entry.problem;
             const Problem& q = last.problem;
             if (entry.kind != last.kind || entry.device != last.device || p.batch != q.batch || p.heads_q != q.heads_q || p.heads_kv != q.heads_kv) continue;
-            if (p.window_left != q.window_left || p.window_right != q.window_right || p.deterministic != q.deterministic) continue;
+            if (p.window_left != q.window_left || p.window_right != q.window_right || p.deterministic != q.deterministic || p.packed != q.packed) continue;
             if (p.seq_kv > q.seq_kv && p.seq_q >= q.seq_q) return nullptr;
             const bool shorter = p.seq_kv * 3 <= q.seq_kv * 2 && p.seq_q <= q.seq_q;
             if (shorter && (!found || p.seq_kv > found->problem.seq_kv)) found = &entry;

@@ -135,10 +135,10 @@ public:
 
     // out and lse of packed sequences, each as forward() gives it alone: positions, and with them masks, count within the sequence.
     // lse is [heads_q][query_rows], contiguous. The problem's batch is the number of sequences, its seq_q and seq_kv the greatest
-    // lengths: hints for the choice of a config, no more. Starts are read by the device at the time of the launch. Starts that
-    // descend or lie outside the rows, and lengths above the hints, are invalid_argument and name the sequence where the device's memory
-    // is the host's; elsewhere starts count as the nearest row, nothing outside the tensors is touched, and lengths above the hints
-    // are computed like all others. unsupported: a bias. The rest is as with forward().
+    // lengths, shortest_q and shortest_kv the least, if they are given: hints for the choice of a config, no more. It need not say `packed`.
+    // Starts are read by the device at the time of the launch. Starts that descend or lie outside the rows, and lengths above the hints, are
+    // invalid_argument and name the sequence where the device's memory is the host's; elsewhere starts count as the nearest row, nothing
+    // outside the tensors is touched, and lengths above the hints are computed like all others. unsupported: a bias. The rest is as with forward().
     Status forward_packed(const Problem& problem, const ForwardTensors& tensors, const PackedSequences& sequences, void* stream = nullptr);
 
     // out and lse of a decode problem: query i of a sequence of n keys is aligned with key i + n - seq_q (top left: with key i), so

@@ -63,6 +63,8 @@ typedef struct tilewright_problem {
     int32_t deterministic;              /* of a backward: 1: gradients are bitwise repeatable; else 0, for forward and decode always are */
     /* Decoding: hints for the choice of a config. Keys of a page, 0: none; sequences have from shortest_kv keys (-1: all have seq_kv) to seq_kv. */
     int64_t page_size, shortest_kv, length_seed;
+    /* Packed sequences, whose calls need neither: sequences have from shortest_q queries (-1: all have seq_q) to seq_q; 1: packed. */
+    int64_t shortest_q, packed;
 } tilewright_problem;
 
 typedef struct tilewright_tensor {
@@ -181,7 +183,8 @@ typedef enum tilewright_difference {
     TILEWRIGHT_DIFFERS_ARCH = 64,
     TILEWRIGHT_DIFFERS_TOOLCHAIN = 128,
     TILEWRIGHT_DIFFERS_PAGE = 256,
-    TILEWRIGHT_DIFFERS_DETERMINISTIC = 512
+    TILEWRIGHT_DIFFERS_DETERMINISTIC = 512,
+    TILEWRIGHT_DIFFERS_PACKED = 1024
 } tilewright_difference;
 
 /* The databases alone. */
@@ -203,7 +206,7 @@ typedef struct tilewright_limits {
     int32_t reserved;
 } tilewright_limits;
 
-#define TILEWRIGHT_INIT_PROBLEM {sizeof(tilewright_problem), 1, 1, 1, 1, 1, 64, 64, TILEWRIGHT_BF16, TILEWRIGHT_BOTTOM_RIGHT, -1, -1, 0, 0, 0, 0, TILEWRIGHT_FORWARD, 0, 0, -1, 0}
+#define TILEWRIGHT_INIT_PROBLEM {sizeof(tilewright_problem), 1, 1, 1, 1, 1, 64, 64, TILEWRIGHT_BF16, TILEWRIGHT_BOTTOM_RIGHT, -1, -1, 0, 0, 0, 0, TILEWRIGHT_FORWARD, 0, 0, -1, 0, -1, 0}
 #define TILEWRIGHT_INIT_FORWARD_TENSORS {sizeof(tilewright_forward_tensors), {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, 0, 0, 0, 0}
 #define TILEWRIGHT_INIT_PACKED_SEQUENCES {sizeof(tilewright_packed_sequences), 0, 0, 0, 0, TILEWRIGHT_INT32}
 #define TILEWRIGHT_INIT_BACKWARD_TENSORS {sizeof(tilewright_backward_tensors), 0, {0, 0, 0, 0, 1}, 0, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 1}, 0, 0, 0, 0, 0, {0, 0, 0, 0, 1}}

@@ -72,7 +72,8 @@ enum Difference : unsigned {
     differs_arch = 64,       // another arch of the same family
     differs_toolchain = 128,  // measured with another kernel source or compiler than the newest in its database
     differs_page = 256,        // pages of another size, or none
-    differs_deterministic = 512  // repeatable or not
+    differs_deterministic = 512,  // repeatable or not
+    differs_packed = 1024         // sequences lie one behind the other, or do not
 };
 
 struct LookupResult {

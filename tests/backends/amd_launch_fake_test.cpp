@@ -79,7 +79,7 @@ TEST_F(AmdLaunch, PackedDecodingAndAppendingKernelsGetTheirOwnParametersAndBlock
     auto load_kind = [&](KernelKind kind, const char* problem, size_t bytes) {
         state_->argument_bytes = bytes;
         spec_.kind = kind, spec_.problem = *parse_problem(problem), spec_.config.workers = 4;
-        spec_.packed = kind == KernelKind::attention_forward, spec_.paged = !spec_.packed;
+        spec_.problem.packed = kind == KernelKind::attention_forward, spec_.paged = !spec_.problem.packed;
         auto source = generate(spec_, *find_arch("gfx942"));
         ASSERT_TRUE(source.ok()) << source.status().message();
         auto kernel = device_->load(compile_for_test(*source, "gfx942"), spec_, *source);

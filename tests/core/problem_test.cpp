@@ -11,7 +11,9 @@ TEST(ProblemText, RoundTripsEveryPart) {
                              "decode:b64,hq32,hkv8,sq1,skv4096,d128,bf16", "backward:b1,hq2,hkv2,sq7,skv7,d64,fp32,softcap,bias,alibi,sink",
                              "backward:b1,hq2,hkv2,sq7,skv7,d64,bf16,causal,sink,deterministic",
                              "forward:b0,hq1,hkv1,sq0,skv0,d256,bf16,window-1:5", "decode:b64,hq32,hkv8,sq1,skv4096,d128,bf16,page64",
-                             "decode:b32,hq32,hkv8,sq1,skv=loguniform(128,32768),d128,bf16,page16,seed7", "decode:b2,hq4,hkv1,sq4,skv=loguniform(1,1),d64,fp32,causal"}) {
+                             "decode:b32,hq32,hkv8,sq1,skv=loguniform(128,32768),d128,bf16,page16,seed7", "decode:b2,hq4,hkv1,sq4,skv=loguniform(1,1),d64,fp32,causal",
+                             "forward:b8,hq32,hkv8,sq=loguniform(64,8192),skv=loguniform(64,8192),d128,bf16,causal,packed,seed2", "forward:b3,hq2,hkv2,sq5,skv9,d64,fp16,sink,packed",
+                             "forward:b3,hq2,hkv2,sq5,skv=loguniform(3,9),d64,fp16,packed"}) {
         Result<Problem> problem = parse_problem(text);
         ASSERT_TRUE(problem.ok()) << problem.status().message();
         EXPECT_EQ(to_text(*problem), text);
@@ -44,6 +46,12 @@ TEST(ProblemText, NamesWhatIsWrong) {
     EXPECT_NE(message("decode:skv=normal(6").find("malformed part 'skv=normal(6'"), std::string::npos);
     EXPECT_NE(message("decode:skv5,skv=loguniform(1,5)").find("repeats 'skv'"), std::string::npos);
     EXPECT_NE(message("forward:deterministic").find("deterministic is for backward problems; forward always is"), std::string::npos);
+    EXPECT_NE(message("forward:sq=loguniform(1,5)").find("shortest_q is 1; numbers of queries that differ are for packed"), std::string::npos);
+    EXPECT_NE(message("decode:sq=loguniform(1,5),skv9").find("shortest_q is 1; numbers of queries that differ are for packed"), std::string::npos);
+    EXPECT_NE(message("forward:sq=loguniform(7,5),packed").find("shortest_q is 7; it must be from 1 to 5"), std::string::npos);
+    EXPECT_NE(message("forward:sq=loguniform(7,packed").find("malformed part 'sq=loguniform(7,packed'"), std::string::npos);
+    EXPECT_NE(message("forward:sq5,sq=loguniform(1,5),packed").find("repeats 'sq'"), std::string::npos);
+    EXPECT_NE(message("decode:skv5,packed").find("packed sequences are for forward and backward problems, not decode"), std::string::npos);
     EXPECT_NE(message("decode:skv5,seed3").find("length_seed is 3"), std::string::npos);
 }
 
@@ -59,6 +67,10 @@ TEST(Problem, DrawsTheSameLengthsEverywhereAndAllDoublingsAlike) {
     for (int i = 0; i < 7; ++i) EXPECT_NEAR(below[i], 512 * (i + 1), 150) << "below " << (128 << (i + 1));
     EXPECT_EQ(kv_lengths(*parse_problem("decode:b2,skv77")), (std::vector<int32_t>{77, 77}));
     EXPECT_NE(kv_lengths(*parse_problem("decode:b4096,sq1,skv=loguniform(128,32768),seed4")), lengths);
+    const Problem packed = *parse_problem("forward:b64,sq=loguniform(128,32768),packed,seed3");
+    EXPECT_EQ(to_text(packed), "forward:b64,hq1,hkv1,sq=loguniform(128,32768),skv=loguniform(128,32768),d64,bf16,packed,seed3");
+    EXPECT_EQ(query_lengths(packed), kv_lengths(packed));
+    EXPECT_EQ(query_lengths(packed), std::vector<int32_t>(lengths.begin(), lengths.begin() + 64));
     double pairs = 0;
     for (const int32_t length : lengths) pairs += length;
     EXPECT_EQ(useful_flops(problem), 2 * pairs * 128);

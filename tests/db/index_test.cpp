@@ -91,7 +91,9 @@ TEST_F(IndexTest, every_field_of_a_problem_tells_it_from_another) {
         "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,bf16,window5:6", "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window4:6",
         "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:7", "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,topleft",
         "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,sink", "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,bias",
-        "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,alibi", "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,softcap"};
+        "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,alibi", "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,softcap",
+        "forward:b2,hq8,hkv4,sq100,skv200,d64,dv32,fp16,window5:6,packed", "forward:b2,hq8,hkv4,sq=loguniform(9,100),skv200,d64,dv32,fp16,window5:6,packed",
+        "forward:b2,hq8,hkv4,sq=loguniform(9,100),skv200,d64,dv32,fp16,window5:6,packed,seed1", "forward:b2,hq8,hkv4,sq100,skv=loguniform(9,200),d64,dv32,fp16,window5:6,packed"};
     EXPECT_NE(lookup::hash_of(problem("backward:sq100")), lookup::hash_of(problem("backward:sq100,deterministic")));
     std::map<uint64_t, std::string> seen = {{lookup::hash_of(base), "base"}};
     for (const std::string& other : others) {
@@ -111,6 +113,10 @@ TEST_F(IndexTest, distance_is_zero_to_itself_symmetric_and_grows_with_doublings)
         EXPECT_EQ(far, lookup::distance(sizes(longer), base));
         last = far;
     }
+    // Packed sequences of many lengths are about as long as the middle one.
+    EXPECT_LT(lookup::distance(sizes("forward:b4,hq32,hkv8,sq=loguniform(256,4096),d128,packed"), base), 0.6);
+    EXPECT_EQ(lookup::differences(problem("forward:b4,sq9,packed"), problem("forward:b4,sq=loguniform(3,9),skv9,packed")), differs_seq_q);
+    EXPECT_EQ(lookup::differences(problem("forward:b4,sq9,packed"), problem("forward:b4,sq9")), differs_packed);
     // A full machine does not get fuller; an idle one does.
     EXPECT_LT(lookup::distance(sizes("forward:b64,hq32,sq1024"), sizes("forward:b256,hq32,sq1024")), 0.2);
     EXPECT_GT(lookup::distance(sizes("forward:b1,hq1,sq1024"), sizes("forward:b4,hq1,sq1024")), 1.9);

@@ -74,7 +74,8 @@ TEST_P(MigrationTest, a_migration_that_fails_leaves_the_version_before) {
     if (GetParam() == current_schema()) return;
     // Something of the next version is already there: its migration cannot succeed.
     const char* const there[] = {"ALTER TABLE measurement ADD COLUMN race INTEGER", "ALTER TABLE problem ADD COLUMN page_size INTEGER", "CREATE TABLE code(x)",
-                                 "ALTER TABLE problem ADD COLUMN deterministic INTEGER", "ALTER TABLE measurement ADD COLUMN energy_j REAL"};
+                                 "ALTER TABLE problem ADD COLUMN deterministic INTEGER", "ALTER TABLE measurement ADD COLUMN energy_j REAL",
+                                 "ALTER TABLE problem ADD COLUMN packed INTEGER"};
     change(path(), there[GetParam() - 1]);
     for (int i = 0; i < 2; ++i) EXPECT_FALSE(open_status(path(), StoreMode::write).ok());
     sqlite3* handle = nullptr;

@@ -39,7 +39,7 @@ void expect_right(const EmulatedBackward& kernels, PackedBackwardCall call, int 
                               {Pass::queries, KernelKind::attention_backward_queries}, {Pass::sink, KernelKind::attention_backward_sink}}) {
         if (pass == Pass::sink && !call.problem.sink) continue;
         KernelSpec spec{kind, call.problem, {}};
-        spec.packed = true, spec.config.block_q = kernels.block_q, spec.config.block_kv = kernels.block_kv;
+        spec.problem.packed = true, spec.config.block_q = kernels.block_q, spec.config.block_kv = kernels.block_kv;
         if (kernels.swaps && pass == Pass::queries) std::swap(spec.config.block_q, spec.config.block_kv);
         fill_work_order(spec, parameters);
         EXPECT_EQ(kernels.run(pass, parameters, order), "") << kernels.name;

@@ -63,13 +63,13 @@ TEST(MaterializedText, SaysWhatItDoesNotDo) {
     spec.config.block_kv = 32, spec.config.workers = 4;
     for (const char* name : {"sm_80", "sm_90a", "gfx942", "gfx1100"}) {
         spec.problem = *parse_problem("forward:hq4,hkv2,sq64,d64,bf16");
-        spec.packed = false, spec.config.packs_heads = 1;
+        spec.problem.packed = false, spec.config.packs_heads = 1;
         EXPECT_THAT(generate(spec, *find_arch(name)).status().message(), HasSubstr("packs_heads")) << name;
         spec.config.packs_heads = 0, spec.config.overlapped = 1, spec.config.stages = 2;
         EXPECT_THAT(generate(spec, *find_arch(name)).status().message(), HasSubstr("overlapped")) << name;
         spec.config.overlapped = 0;
         EXPECT_TRUE(generate(spec, *find_arch(name)).ok()) << generate(spec, *find_arch(name)).status().message();
-        spec.packed = true;
+        spec.problem.packed = true;
         EXPECT_THAT(generate(spec, *find_arch(name)).status().message(), HasSubstr("packed")) << name;
     }
 }

@@ -28,11 +28,12 @@ TEST_P(NvidiaBackwardText, CompilesWithoutSpills) {
     if (!nvidia::nvrtc_info().ok()) GTEST_SKIP() << nvidia::nvrtc_info().status().message();
     const Arch& arch = *find_arch(c.arch);
     Problem problem = *parse_problem(c.problem);
-    std::vector<BackwardLaunch> plan = backward_plan(problem, default_backward_config(problem, arch, c.aligned), arch, c.aligned, c.packed);
+    problem.packed = c.packed;
+    std::vector<BackwardLaunch> plan = backward_plan(problem, default_backward_config(problem, arch, c.aligned), arch, c.aligned);
     EXPECT_EQ((int)plan.size(), c.kernels);
     for (const BackwardLaunch& launch : plan) {
         KernelSpec spec{launch.kind, problem, launch.config};
-        spec.aligned = c.aligned, spec.packed = c.packed;
+        spec.aligned = c.aligned;
         auto source = generate(spec, arch);
         ASSERT_TRUE(source.ok()) << name(launch.kind) << ": " << source.status().message();
         auto object = nvidia_backend().compile(*source, arch);

@@ -38,7 +38,7 @@ TEST_P(NvidiaText, CompilesInThreeSecondsOfProcessorTimeWithoutSpillsOrSerialise
     if (!nvidia::nvrtc_info().ok()) GTEST_SKIP() << nvidia::nvrtc_info().status().message();
     const Arch& arch = *find_arch(c.arch);
     KernelSpec spec = spec_of(c.problem, c.config, c.aligned);
-    spec.packed = c.packed;
+    spec.problem.packed = c.packed;
     auto source = generate(spec, arch);
     ASSERT_TRUE(source.ok()) << source.status().message();
     std::clock_t start = std::clock();

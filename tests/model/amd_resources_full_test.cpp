@@ -126,10 +126,9 @@ TEST(AmdResources, BackwardsOfPackedSequencesSpillNothing) {
     for (const char* name : archs)
         for (const char* text : {"backward:hq4,sq1024,d64,bf16,causal", "backward:hq4,sq1024,d128,fp16"}) {
             const Arch& arch = *find_arch(name);
-            Problem problem = *parse_problem(text);
-            for (const BackwardLaunch& launch : backward_plan(problem, default_backward_config(problem, arch, true), arch, true, true)) {
-                KernelSpec spec{launch.kind, problem, launch.config};
-                spec.packed = true;
+            const Problem problem = *parse_problem(std::string(text) + ",packed");
+            for (const BackwardLaunch& launch : backward_plan(problem, default_backward_config(problem, arch, true), arch, true)) {
+                const KernelSpec spec{launch.kind, problem, launch.config};
                 auto source = generate(spec, arch);
                 ASSERT_TRUE(source.ok()) << name << " " << text << ": " << source.status().message();
                 auto object = amd::compile(*compiler, *source, arch);

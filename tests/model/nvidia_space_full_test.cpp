@@ -107,8 +107,8 @@ TEST(NvidiaSpace, CandidatesCompile) {
         std::vector<Job> all;
         for (const char* head_dim : {"d64", "d128", "d256"})
             for (const char* dtype : {"fp16", "bf16"})
-                for (const char* mask : {"", ",causal"}) {
-                    const Problem problem = *parse_problem("forward:b4,hq16,sq4096," + std::string(head_dim) + "," + dtype + mask);
+                for (const char* rest : {"", ",causal", ",causal,packed"}) {
+                    const Problem problem = *parse_problem("forward:b4,hq16,sq4096," + std::string(head_dim) + "," + dtype + rest);
                     const Space space = search_space(problem, arch);
                     const auto sections = std::ranges::find(space.fields, std::string("section_kb"), [](const SpaceField& field) { return std::string(field.name); });
                     for (const Config& config : enumerate(space))

@@ -87,6 +87,30 @@ TEST(Traffic, TilesSeenAgreeWithASlowCountUnderEveryMask) {
     }
 }
 
+TEST(Traffic, PackedSequencesCountOneByOne) {
+    const Problem drawn = problem("forward:b5,hq4,hkv2,sq=loguniform(3,200),skv=loguniform(10,400),d64,bf16,causal,packed,seed4");
+    Config config;
+    config.block_q = 32, config.block_kv = 16;
+    const std::vector<int32_t> queries = query_lengths(drawn), keys = kv_lengths(drawn);
+    double query_tiles = 0, kv_tiles = 0, bytes = 0, scores = 0;
+    Work work;
+    for (size_t i = 0; i < queries.size(); ++i) {
+        const Problem one = problem(("forward:hq4,hkv2,d64,bf16,causal,sq" + std::to_string(queries[i]) + ",skv" + std::to_string(keys[i])).c_str());
+        query_tiles += double(count_tiles(one, config).query_tiles), kv_tiles += count_tiles(one, config).kv_tiles;
+        bytes += compulsory_bytes(one), scores += score_matrix_bytes(one), work.bytes += tiled_work(one, config).bytes;
+    }
+    const TileCounts counts = count_tiles(drawn, config);
+    EXPECT_EQ(counts.heads, 4);
+    EXPECT_EQ(double(counts.query_tiles), query_tiles);
+    EXPECT_EQ(counts.kv_tiles, kv_tiles);
+    EXPECT_DOUBLE_EQ(compulsory_bytes(drawn), bytes);
+    EXPECT_DOUBLE_EQ(score_matrix_bytes(drawn), scores);
+    EXPECT_DOUBLE_EQ(tiled_work(drawn, config).bytes, work.bytes);
+    // Sequences of one length are as many batches.
+    EXPECT_DOUBLE_EQ(compulsory_bytes(problem("forward:b3,hq4,sq50,d64,packed")), compulsory_bytes(problem("forward:b3,hq4,sq50,d64")));
+    EXPECT_DOUBLE_EQ(tiled_work(problem("forward:b3,hq4,sq50,d64,packed"), config).bytes, tiled_work(problem("forward:b3,hq4,sq50,d64"), config).bytes);
+}
+
 TEST(Traffic, SamplingOfManyQueryTilesIsClose) {
     Config config;
     config.block_q = 16, config.block_kv = 64;

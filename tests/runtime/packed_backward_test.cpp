@@ -71,6 +71,11 @@ TEST(PackedBackward, NamesWhatIsWrong) {
     EXPECT_EQ(backward(call).code(), StatusCode::unsupported);
     call.problem.bias = false, call.problem.operation = Operation::forward;
     EXPECT_EQ(cpu().backward_packed(call.problem, t, call.sequences()).code(), StatusCode::unsupported);
+    const Problem packed = *parse_problem("backward:b3,hq2,sq=loguniform(2,9),packed");
+    EXPECT_THAT(cpu().backward(packed, t).message(), HasSubstr("backward_packed() computes packed sequences"));
+    EXPECT_EQ(cpu().backward_workspace_bytes(packed).status().code(), StatusCode::unsupported);
+    EXPECT_EQ(*cpu().backward_packed_workspace_bytes(packed, 20), *cpu().backward_packed_workspace_bytes(*parse_problem("backward:b3,hq2,sq9"), 20));
+    EXPECT_TRUE(cpu().prepare(packed).ok());
     EXPECT_EQ(cpu().backward_packed_workspace_bytes(*parse_problem("backward:b3,hq2"), -1).status().code(), StatusCode::invalid_argument);
 }
 

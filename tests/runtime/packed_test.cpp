@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cstddef>
+#include <tuple>
+
 #include "runtime/c_call.h"
 
 namespace tilewright {
@@ -75,6 +78,13 @@ TEST(Packed, IsTheSameFromC) {
     const tilewright_packed_sequences sequences = c_sequences(call.sequences());
     EXPECT_EQ(tilewright_forward_packed(context, &problem, &tensors, nullptr, nullptr), TILEWRIGHT_INVALID_ARGUMENT);
     EXPECT_STREQ(tilewright_last_error(), "sequences is null");
+    tilewright_problem drawn = TILEWRIGHT_INIT_PROBLEM;
+    ASSERT_EQ(tilewright_parse_problem("forward:b3,sq=loguniform(4,20),packed", &drawn), TILEWRIGHT_OK);
+    EXPECT_EQ(std::tuple(drawn.packed, drawn.shortest_q, drawn.shortest_kv, drawn.seq_q), std::tuple(1, 4, 4, 20));
+    EXPECT_EQ(tilewright_prepare(context, &drawn), TILEWRIGHT_OK) << tilewright_last_error();
+    drawn.struct_size = offsetof(tilewright_problem, shortest_q);
+    EXPECT_EQ(tilewright_parse_problem("forward:b3,sq=loguniform(4,20),packed", &drawn), TILEWRIGHT_UNSUPPORTED);
+    EXPECT_EQ(tilewright_parse_problem("decode:b3,sq1,skv20", &drawn), TILEWRIGHT_OK);
     EXPECT_EQ(tilewright_forward_packed(context, &problem, &tensors, &sequences, nullptr), TILEWRIGHT_OK) << tilewright_last_error();
     call.expect_right("from C");
     tilewright_close(context);
@@ -108,6 +118,8 @@ TEST(Packed, NamesTheSequenceThatIsWrong) {
     EXPECT_THAT(message(call, sequences), HasSubstr("it must be 1 (int32) or 2 (int64)"));
     call.problem.bias = true;
     EXPECT_EQ(cpu().forward_packed(call.problem, call.tensors(), call.sequences()).code(), StatusCode::unsupported);
+    call.problem.bias = false, call.problem.packed = true;
+    EXPECT_EQ(cpu().forward(call.problem, call.tensors()).code(), StatusCode::unsupported);
 }
 
 }  // namespace

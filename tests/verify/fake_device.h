@@ -45,8 +45,13 @@ enum class Fault {
     zero_stride_dense,  // a row stride of 0 is taken for a dense one
     wide_value,         // values are taken to be as wide as keys
     softcap_linear,     // clamped, not bent
+    key_of_neighbour,   // packed: a sequence has one key more
+    diagonal_of_all,    // packed: positions count from the first row of all
+    starts_in_32_bits,  // packed: whatever they have
+    lse_by_sequence,    // packed: [sequence][head][query], as it is of a batch
+    row_behind_written, // packed: behind the last sequence
 };
-constexpr int fault_count = int(Fault::softcap_linear) + 1;
+constexpr int fault_count = int(Fault::row_behind_written) + 1;
 
 struct FakeKernel : Kernel {
     explicit FakeKernel(KernelSpec s, Fault f = Fault::none) : spec(std::move(s)), fault(f) {}
@@ -162,6 +167,40 @@ public:
     }
     Status launch(Kernel& kernel, const kernel::ForwardParameters& parameters, void*) override {
         return FakeLaunch(static_cast<FakeKernel&>(kernel), parameters, ++launches_).run(), Status();
+    }
+    // Each sequence as a forward of its own.
+    Status launch(Kernel& kernel, const kernel::PackedParameters& p, void*) override {
+        const FakeKernel& fake = static_cast<FakeKernel&>(kernel);
+        const auto element = int64_t(size_of(fake.spec.problem.dtype));
+        auto start = [&](const void* starts, int i) {
+            return p.wide && fake.fault != Fault::starts_in_32_bits ? static_cast<const int64_t*>(starts)[i] : int64_t{static_cast<const int*>(starts)[i]};
+        };
+        ++launches_;
+        int64_t rows = 0;
+        for (int s = 0; s < p.sequences; ++s) {
+            kernel::ForwardParameters f = p.forward;
+            const int64_t query = start(p.query_starts, s), key = start(p.key_starts, s);
+            f.seq_q = int(start(p.query_starts, s + 1) - query), f.seq_kv = int(start(p.key_starts, s + 1) - key) + (fake.fault == Fault::key_of_neighbour);
+            f.seq_q = std::max(f.seq_q, 0), f.seq_kv = std::max(f.seq_kv, 0);  // starts that were misread
+            f.diagonal = p.top_left ? 0 : f.seq_kv - f.seq_q;
+            if (fake.fault == Fault::diagonal_of_all) f.diagonal += int(query - key);
+            auto behind = [&](const void* data, const kernel::Strides& strides, int64_t first) { return static_cast<const char*>(data) + first * strides.row * element; };
+            f.query = behind(f.query, f.query_strides, query), f.key = behind(f.key, f.key_strides, key), f.value = behind(f.value, f.value_strides, key);
+            f.out = const_cast<char*>(behind(f.out, f.out_strides, query));
+            std::vector<float> lse(size_t(f.heads_q) * size_t(f.seq_q));
+            if (f.lse) f.lse = lse.data();
+            FakeLaunch(fake, f, launches_).run();
+            for (int64_t h = 0; p.forward.lse && h < f.heads_q; ++h) {
+                const bool as_batch = fake.fault == Fault::lse_by_sequence;
+                std::copy_n(lse.begin() + h * f.seq_q, f.seq_q, p.forward.lse + (as_batch ? rows * f.heads_q + h * f.seq_q : h * p.forward.seq_q + query));
+            }
+            rows += f.seq_q;
+        }
+        if (fake.fault == Fault::row_behind_written && p.sequences > 0) {
+            const kernel::ForwardParameters& f = p.forward;
+            std::memset(static_cast<char*>(f.out) + start(p.query_starts, p.sequences) * f.out_strides.row * element, 0, size_t(element));
+        }
+        return {};
     }
     Status synchronize() override { return {}; }
     Result<std::vector<double>> time_us(int, const std::function<Status()>&, const std::function<Status()>&) override {

@@ -35,10 +35,32 @@ public:
     Status launch(Kernel& kernel, const kernel::BackwardParameters& p, void*) override {
         const KernelSpec& spec = static_cast<FakeKernel&>(kernel).spec;
         if (spec.kind != KernelKind::attention_backward_keys) return {};
-        const Problem& problem = spec.problem;
+        if (spec.problem.sink) std::fill(p.sink_gradient, p.sink_gradient + p.forward.heads_q, 0.0f);
+        lse_rows_ = p.forward.seq_q;
+        if (!spec.problem.packed) return backward(spec.problem, p);
+        auto start = [&](const void* starts, int i) { return p.wide ? static_cast<const int64_t*>(starts)[i] : int64_t{static_cast<const int*>(starts)[i]}; };
+        for (int s = 0; s < p.sequences; ++s) {
+            kernel::BackwardParameters one = p;
+            kernel::ForwardParameters& f = one.forward;
+            const int64_t query = start(p.query_starts, s), key = start(p.key_starts, s);
+            f.seq_q = int(start(p.query_starts, s + 1) - query), f.seq_kv = int(start(p.key_starts, s + 1) - key);
+            f.diagonal = p.top_left ? 0 : f.seq_kv - f.seq_q;
+            auto advance = [&]<class Pointer>(Pointer& data, const kernel::Strides& strides, int64_t first) {
+                data = static_cast<char*>(const_cast<void*>(static_cast<const void*>(data))) + first * strides.row * int64_t(size_of(spec.problem.dtype));
+            };
+            advance(f.query, f.query_strides, query), advance(f.key, f.key_strides, key), advance(f.value, f.value_strides, key), advance(f.out, f.out_strides, query);
+            advance(one.out_gradient, p.out_gradient_strides, query), advance(one.query_gradient, p.query_gradient_strides, query);
+            advance(one.key_gradient, p.key_gradient_strides, key), advance(one.value_gradient, p.value_gradient_strides, key);
+            f.lse += query;
+            if (one.lse_gradient) one.lse_gradient += query;
+            TILEWRIGHT_RETURN_IF_ERROR(backward(spec.problem, one));
+        }
+        return {};
+    }
+
+    Status backward(const Problem& problem, const kernel::BackwardParameters& p) {
         const kernel::ForwardParameters& f = p.forward;
         int d = int(problem.head_dim), d_v = int(problem.head_dim_v), group = f.heads_q / f.heads_kv;
-        if (problem.sink) std::fill(p.sink_gradient, p.sink_gradient + f.heads_q, 0.0f);
         BiasSums bias = no_bias_sums(p);
         for (int b = 0; b < f.batch; ++b) {
             if (has(OperationFault::bias_of_last_batch))
@@ -133,7 +155,7 @@ private:
         const kernel::ForwardParameters& f = p.forward;
         int d = int(problem.head_dim), d_v = int(problem.head_dim_v), aligned = i + f.diagonal;
         int begin = std::max(0, aligned - f.window_left), end = std::min(f.seq_kv, aligned + 1 + f.window_right);
-        int64_t row = (int64_t(b) * f.heads_q + h) * f.seq_q + i;
+        int64_t row = (int64_t(b) * f.heads_q + h) * lse_rows_ + i;
         kernel::Strides strides = p.out_gradient_strides;
         if (has(OperationFault::dense_out_gradient)) strides = {int64_t(f.heads_q) * f.seq_q * d_v, int64_t(f.seq_q) * d_v, d_v};
         auto out_gradient = [&](int c) { return load(problem, p.out_gradient, strides, b, h, i, c); };
@@ -170,6 +192,7 @@ private:
     }
 
     OperationFault fault_;
+    int64_t lse_rows_ = 0;  // of a head
 };
 
 }  // namespace tilewright::test

@@ -52,6 +52,7 @@ TEST(OperationSuite, EveryFaultIsNoticedByTheCaseThatIsAboutIt) {
     constexpr Operation backward = Operation::backward, decode = Operation::decode;
     const Noticed list[] = {
         {backward, OperationFault::delta_forgotten, "window"},      {backward, OperationFault::one_head_of_group, "grouped_heads"},
+        {backward, OperationFault::unscaled, "packed_sequences"},
         {backward, OperationFault::unscaled, "scales"},             {backward, OperationFault::lse_gradient_ignored, "optional_lse"},
         {backward, OperationFault::slope_ignored, "softcap"},       {backward, OperationFault::sink_signed, "sink"},
         {backward, OperationFault::nan_kept, "hidden_garbage"},     {backward, OperationFault::nan_kept, "rows_that_see_nothing"},

@@ -80,6 +80,10 @@ TEST(Suite, EveryFaultIsNoticedByTheCaseThatIsAboutIt) {
         {Fault::unrepeatable, "repeatability"},         {Fault::too_coarse, "long_sequences"},
         {Fault::hidden_value_read, "bias_hidden_garbage"}, {Fault::lse_ignores_null, "optional_lse"}, {Fault::offsets_in_31_bits, "far_offsets"},
         {Fault::zero_stride_dense, "broadcast_strides"},       {Fault::wide_value, "head_dims"},           {Fault::softcap_linear, "softcap"},
+        {Fault::key_of_neighbour, "packed_lengths"},       {Fault::key_of_neighbour, "packed_neighbours"},  {Fault::diagonal_of_all, "packed_masks"},
+        {Fault::starts_in_32_bits, "packed_starts"},       {Fault::lse_by_sequence, "packed_lengths"},      {Fault::row_behind_written, "packed_starts"},
+        {Fault::sink_ignored, "packed_variants"},          {Fault::wrong_kv_head, "packed_grouped_heads"},  {Fault::wide_value, "packed_head_dims"},
+        {Fault::gap_written, "packed_layouts"},            {Fault::unrepeatable, "packed_repeatability"},   {Fault::too_coarse, "packed_long_sequences"},
     };
     std::set<Fault> faults;
     std::set<std::string> cases;
