@@ -146,10 +146,12 @@ Result<Count> verify_suite(Verified& on, const SuiteOptions& options, bool json,
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
     std::map<std::string, Count> counts;
+    std::map<std::string, int> reasons;  // to skip
     Json failures = Json::array(), cases = Json::array();
     for (const CaseResult& result : report.results) {
         Count& count = counts[result.name.substr(0, result.name.find(':'))];
         ++(result.outcome == CaseOutcome::passed ? count.passed : result.outcome == CaseOutcome::failed ? count.failed : count.skipped);
+        if (result.outcome == CaseOutcome::skipped) ++reasons[result.message];
         if (result.outcome == CaseOutcome::failed)
             failures.push_back({{"case", result.name}, {"dtype", name(result.dtype)}, {"config", Json::parse(tilewright::to_json(result.config))}, {"message", result.message}, {"repeat", again + result.arguments}});
     }
@@ -162,11 +164,16 @@ Result<Count> verify_suite(Verified& on, const SuiteOptions& options, bool json,
     for (const Case& one : all_cases(options.operation)) row(one.name, one.rule);
     row("random", "random shapes, masks, variants and layouts, by seed");
     Count all{report.count(CaseOutcome::passed), report.count(CaseOutcome::failed), report.count(CaseOutcome::skipped)};
+    Json skipped = Json::array();
+    for (const auto& [reason, times] : reasons) {
+        if (json) skipped.push_back({{"reason", reason}, {"times", times}});
+        else std::printf("%4d skipped: %s\n", times, reason.c_str());
+    }
     if (!json)
         std::printf("%s on %s: %zu configs, %d kernels, seed %llu, %.0f s: %d passed, %d failed, %d skipped\n", name(options.operation), on.device->info().name.c_str(),
                     options.configs.size(), kernels.compiled(), (unsigned long long)options.seed, seconds, all.passed, all.failed, all.skipped);
     operations.push_back({{"operation", name(options.operation)}, {"configs", options.configs.size()}, {"kernels", kernels.compiled()}, {"seconds", seconds},
-                          {"passed", all.passed}, {"failed", all.failed}, {"skipped", all.skipped}, {"cases", cases}, {"failures", failures}});
+                          {"passed", all.passed}, {"failed", all.failed}, {"skipped", all.skipped}, {"reasons_to_skip", skipped}, {"cases", cases}, {"failures", failures}});
     return all;
 }
 

@@ -53,12 +53,24 @@ TEST(VerifyCommand, ChecksEveryOperation) {
     ProcessResult result = verify({"--case", "empty_sequences", "--dtype", "fp32"});
     EXPECT_EQ(result.exit_code, 0) << result.error;
     EXPECT_TRUE(result.output.ends_with("\n3 passed, 0 failed\n")) << result.output;
-    for (const char* problem : {"backward:hq2,hkv1,sq70,d32,fp32,causal,sink", "decode:b3,hq4,hkv2,sq2,skv=loguniform(4,200),d32,fp32,causal,page16,seed3"}) {
+    for (const char* problem : {"backward:hq2,hkv1,sq70,d32,fp32,causal,sink", "decode:b3,hq4,hkv2,sq2,skv=loguniform(4,200),d32,fp32,causal,page16,seed3",
+                                "forward:b3,hq4,hkv2,sq=loguniform(4,100),d32,fp32,causal,packed"}) {
         result = verify({"--problem", problem, "--json"});
         ASSERT_EQ(result.exit_code, 0) << result.error;
         json report = json::parse(result.output, nullptr, false);
         EXPECT_EQ(report["passed"], 1) << result.output;
     }
+}
+
+TEST(VerifyCommand, SaysWhyCasesAreSkipped) {
+    ProcessResult result = verify({"--kernel", "attention_materialized", "--case", "packed_starts", "--dtype", "fp32"});
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    EXPECT_THAT(result.output, HasSubstr("   1 skipped: ")) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("attention_materialized takes no packed sequences"));
+    result = verify({"--kernel", "attention_materialized", "--case", "packed_starts", "--dtype", "fp32", "--json"});
+    json report = json::parse(result.output, nullptr, false);
+    ASSERT_TRUE(report.is_object()) << result.output;
+    EXPECT_EQ(report["operations"][0]["reasons_to_skip"][0]["times"], 1) << result.output;
 }
 
 TEST(VerifyCommand, OneProblemReportsItsErrorsAsJson) {
