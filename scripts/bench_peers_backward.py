@@ -34,7 +34,7 @@ def config(**fields):
 CANDIDATES = {
     64: ["{}", config(block_q=128, dq=2), config(block_q=128, dq=1, section_kb=16384), config(block_q=128, dq=1, section_kb=65536)],
     128: ["{}", config(block_q=64, dq=2), config(block_q=64, dq=1, section_kb=16384), config(block_q=64, dq=1, section_kb=65536), config(block_q=64, dq=0)],
-    256: ["{}", config(block_q=64, dq=0), config(block_q=64, dq=1), config(block_q=64, dq=1, section_kb=8192)],
+    256: ["{}", config(block_q=64, dq=2), config(block_q=64, dq=0), config(block_q=64, dq=1), config(block_q=64, dq=1, section_kb=8192)],
 }
 
 
