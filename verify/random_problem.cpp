@@ -48,7 +48,7 @@ RandomProblem random_problem(uint64_t seed, uint64_t index, DType dtype, Operati
         for (int64_t* size : {&p.seq_q, &p.seq_kv}) *size %= 160;
         // The naive form's largest error over a few gradients may be smaller than one rounding of the largest: enough of them for the bound.
         int64_t of_query = p.heads_q * p.seq_q * p.head_dim, of_keys = p.heads_kv * p.seq_kv * std::min(p.head_dim, p.head_dim_v), fewest = std::min(of_query, of_keys);
-        if (fewest > 0) p.batch = std::max(p.batch, std::min<int64_t>(16, 2048 / fewest));
+        if (fewest > 0) p.batch = std::max(p.batch, std::min<int64_t>(64, 4096 / fewest));
     } else if (operation == Operation::decode) {
         p.operation = operation;
         p.batch = 1 + below(6), p.seq_q = one_in(2) ? 1 : 1 + below(16), p.seq_kv = 1 + below(one_in(4) ? 2000 : 300);

@@ -221,7 +221,7 @@ private:
             return landed;
         };
         Place place = place_of(blockIdx.x);
-        if constexpr (query_stages > 1) deal(place, !Config::packs_heads);
+        if constexpr (query_stages > 1) deal(place, !Config::packs_heads && place.first_row >= 0);
         while (place.first_row >= 0) {
             Tile<Config> tile = tile_at<Config, sm90_worker_rows>(arguments.parameters, place);
             Place next = no_tile<Config>();

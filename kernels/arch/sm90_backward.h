@@ -108,7 +108,7 @@ struct Sm90Backward : hopper::Common {
         TILEWRIGHT_DEVICE unsigned tile_index() const { return barrier(7); }
         TILEWRIGHT_DEVICE unsigned sums_full() const { return barrier(8 + 4 * stages); }
         TILEWRIGHT_DEVICE unsigned sums_free() const { return barrier(9 + 4 * stages); }
-        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(10 + 4 * stages); }  // in any tile so far?
+        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(10 + 4 * stages); }  // Sm90KeyGarbage
         TILEWRIGHT_DEVICE unsigned full(int which, int stage) const { return barrier(8 + which * stages + stage); }
         TILEWRIGHT_DEVICE unsigned free(int which, int stage) const { return barrier(8 + (2 + which) * stages + stage); }
     };
@@ -155,11 +155,11 @@ struct Sm90Backward : hopper::Common {
             hopper::release(shared.free(0, Steps::at(n).stage)), ++n;
             ptx::forget(n);  // unknown to the compiler, which else keeps what follows from it in registers that are short
         }
-        TILEWRIGHT_DEVICE void release_rows() { hopper::release(shared.rows_free()), ++tiles, garbage_in_keys = false; }
+        TILEWRIGHT_DEVICE void release_rows() { hopper::release(shared.rows_free()), ++tiles; }
 
         // dS^T of this worker's keys, turned: a panel of 64 keys for each worker.
         TILEWRIGHT_DEVICE void publish(const Rounded& changes) const {
-            if (garbage_in_keys) Sm90KeyGarbage<Sm90Backward>::hide(shared.row_tile(0));
+            if (garbage_in_keys()) Sm90KeyGarbage<Sm90Backward>::hide(shared.row_tile(0));
             ptx::barrier_wait(shared.changes_free(Buffers::at(n).stage), Buffers::at(n).parity ^ 1);  // all have read that of two steps ago
             store_turned(shared.changes(Buffers::at(n).stage) + worker * columns * 128, changes);
         }
@@ -184,7 +184,7 @@ struct Sm90Backward : hopper::Common {
         // what was published of `step`.
         template <class Published, class Held>
         TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {
-            if (garbage_in_keys) {
+            if (garbage_in_keys()) {
                 __syncwarp();  // all lanes have held their part
                 if constexpr (Held::is) Sm90KeyGarbage<Sm90Backward>::reveal(p.forward, tile, tile.first_before(step), [&](int place) { ptx::store_shared(shared.sums(0) + 4 * place, 0x7fc00000); });
                 if (Published::is && step.left > 1) Sm90KeyGarbage<Sm90Backward>::restore(p.forward, tile, shared.row_tile(0));
@@ -219,18 +219,17 @@ struct Sm90Backward : hopper::Common {
         // All consumers together, when none is reading the step's columns and none has started its gradients or a part of dQ. Keys too, in
         // this and in all later steps of the tile while parts of dQ are computed.
         static constexpr int cleaners = 128 * workers, cleaners_barrier = 1;
-        bool garbage_in_keys = false;  // of the tile, and known to all consumers
+        TILEWRIGHT_DEVICE bool garbage_in_keys() const { return Sm90KeyGarbage<Sm90Backward>::found_in_tile(shared.found_garbage(), tiles); }
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
                 if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
-                ptx::store_shared(shared.found_garbage(), 1);
                 (void)clean<shape.column_bytes[0]>(shared.column_tile(0, Steps::at(n).stage));
                 if constexpr (over_keys) (void)clean<shape.column_bytes[1]>(shared.column_tile(1, Steps::at(n).stage));
                 bool of_keys = false;
                 if constexpr (gives_queries) of_keys = clean<shape.row_bytes[0]>(shared.row_tile(0));
                 ptx::fence_async();
-                bool any_of_keys = ptx::named_any(cleaners_barrier, cleaners, of_keys);
-                if constexpr (gives_queries) garbage_in_keys = any_of_keys;
+                of_keys = ptx::named_any(cleaners_barrier, cleaners, of_keys);
+                ptx::store_shared(shared.found_garbage(), of_keys ? 2 + (int)tiles : 1);
             }
         }
         template <int bytes>

@@ -41,7 +41,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         TILEWRIGHT_DEVICE unsigned rows_full(int which) const { return barrier(which); }
         TILEWRIGHT_DEVICE unsigned rows_free(int which) const { return barrier(2 + which); }
         TILEWRIGHT_DEVICE unsigned tile_index() const { return barrier(4); }
-        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(5); }  // in any tile so far? From 2 on: in the keys of the tile of that number
+        TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(5); }  // Sm90KeyGarbage
         TILEWRIGHT_DEVICE unsigned carried_read() const { return barrier(6); }
         TILEWRIGHT_DEVICE unsigned changes_full() const { return barrier(7); }
         TILEWRIGHT_DEVICE unsigned scored_read() const { return barrier(8); }
@@ -159,13 +159,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
             }
         }
         static constexpr int cleaners = 128 * workers, cleaners_barrier = 1;
-        // Of the tile, where dQ is given. All threads have stored the same.
-        TILEWRIGHT_DEVICE bool garbage_in_keys() const {
-            if constexpr (Config::mask == Mask::none) return false;
-            int found;
-            ptx::load_shared(found, shared.found_garbage());
-            return found == 2 + (int)tiles;
-        }
+        TILEWRIGHT_DEVICE bool garbage_in_keys() const { return Sm90KeyGarbage<Sm90BackwardWide>::found_in_tile(shared.found_garbage(), tiles); }
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
                 bool of_keys = false;
