@@ -265,14 +265,13 @@ Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
     return sm80_backward_text(spec, arch);
 }
 
-}  // namespace
-
-// By the registers that 64 columns leave, and without a bias or packed sequences.
-namespace {
+// By the copy engine, without a bias or packed sequences; which of the two by the registers that 64 columns leave.
 bool takes_sm90_passes(const Problem& problem, const Arch& arch, bool aligned) {
     return arch.family == Family::sm90 && kernel::takes_tensor_maps((int)size_of(problem.dtype), aligned) && !problem.bias && !problem.packed && problem.head_dim % 8 == 0 && problem.head_dim_v % 8 == 0;
 }
+
 }  // namespace
+
 bool takes_sm90_wide_backward(const Problem& problem, const Arch& arch, bool aligned) {
     return takes_sm90_passes(problem, arch, aligned) && !takes_sm90_backward(problem, arch, aligned) && std::max(problem.head_dim, problem.head_dim_v) <= 256;
 }
