@@ -20,10 +20,7 @@ namespace {
 class NvidiaBackward : public testing::TestWithParam<EmulatedBackward> {
 protected:
     static Workload workload(const std::string& sizes) { return make_workload(GetParam(), sizes); }
-    static std::vector<Pass> passes() {
-        Pass last = GetParam().dq ? Pass::epilogue : Pass::queries;
-        return GetParam().apart ? std::vector<Pass>{Pass::keys_alone, Pass::values_alone, last} : std::vector<Pass>{Pass::keys, last};
-    }
+    static std::vector<Pass> passes() { return GetParam().passes(); }
     // Of several heads: the rule compares the largest errors, and that of one sink's gradient may be small by chance.
     static void expect_right(const std::string& sizes, const std::vector<int>& orders = {3}) {
         for (int order : orders) {

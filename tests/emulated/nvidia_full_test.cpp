@@ -72,7 +72,7 @@ TEST(NvidiaInManyOrders, BackwardIsRight) {
         for (const char* sizes : {"hq4,hkv2,sq200,skv270", "hq4,hkv4,sq260,skv130", "hq4,hkv2,sq300,skv40", "b2,hq4,hkv2,sq65,skv260"})
             for (int i = 0; i < 2; ++i) {
                 Workload w = make_workload(kernels, sizes);
-                expect_right_gradients(kernels, w, {Pass::keys, kernels.dq ? Pass::epilogue : Pass::queries}, order++);
+                expect_right_gradients(kernels, w, kernels.passes(), order++);
             }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/kernel_source.h"
+#include "backends/operation_plan.h"
 #include "db/defaults.h"
 #include "model/space.h"
 
@@ -14,8 +15,12 @@ TEST(ShippedWinners, AreLegalForTodaysKernels) {
     for (const MeasurementRow& row : default_rows()) {
         const Arch* arch = find_arch(row.device.arch);
         ASSERT_NE(arch, nullptr) << row.device.arch;
-        Result<KernelSource> source = generate(dense_spec(row.problem, row.measurement.config), *arch);
-        EXPECT_TRUE(source.ok()) << to_text(row.problem) << " " << to_json(row.measurement.config) << ": " << source.status().message();
+        Result<OperationPlan> plan = plan_operation(row.problem, row.measurement.config, *arch, dense_traits(row.problem));
+        ASSERT_TRUE(plan.ok()) << to_text(row.problem) << ": " << plan.status().message();
+        for (const KernelSpec& spec : plan->kernels) {
+            Result<KernelSource> source = generate(spec, *arch);
+            EXPECT_TRUE(source.ok()) << to_text(row.problem) << " " << to_json(row.measurement.config) << ": " << source.status().message();
+        }
     }
 }
 
@@ -31,15 +36,22 @@ TEST(ShippedWinners, AreFoundExactlyOnTheirDevice) {
     }
 }
 
-TEST(ShippedWinners, HoldTheUnmaskedCellsThatAreMeasuredBesidePeersOnAnH200) {
-    for (int64_t head_dim : {64, 128, 256})
-        for (int64_t seq : {512, 1024, 2048, 4096, 8192, 16384}) {
-            Problem problem;
-            problem.batch = 16384 / seq, problem.heads_q = problem.heads_kv = 2048 / head_dim;
-            problem.seq_q = problem.seq_kv = seq, problem.head_dim = problem.head_dim_v = head_dim;
-            auto is_it = [&](const MeasurementRow& row) { return row.problem == problem && row.device.name == "NVIDIA H200"; };
-            EXPECT_EQ(std::ranges::count_if(default_rows(), is_it), 1) << to_text(problem);
-        }
+TEST(ShippedWinners, HoldTheCellsThatAreMeasuredBesidePeersOnAnH200) {
+    int64_t backwards = 0;
+    for (Operation operation : {Operation::forward, Operation::backward})
+        for (int64_t head_dim : {64, 128, 256})
+            for (int64_t seq : {512, 1024, 2048, 4096, 8192, 16384})
+                for (int64_t window_right : {-1, 0}) {  // full, causal
+                    Problem problem;
+                    problem.operation = operation, problem.window_right = window_right;
+                    problem.batch = 16384 / seq, problem.heads_q = problem.heads_kv = 2048 / head_dim;
+                    problem.seq_q = problem.seq_kv = seq, problem.head_dim = problem.head_dim_v = head_dim;
+                    int64_t count = std::ranges::count_if(default_rows(), [&](const MeasurementRow& row) { return row.problem == problem && row.device.name == "NVIDIA H200"; });
+                    EXPECT_LE(count, 1) << to_text(problem);
+                    if (operation == Operation::backward) backwards += count;
+                    else EXPECT_EQ(count, 1) << to_text(problem);
+                }
+    EXPECT_EQ(backwards, 33) << "a few in a fixed order win and spill registers: they are not shipped";
 }
 
 }  // namespace
