@@ -22,7 +22,7 @@ TEST_P(AttentionSpaces, AreSearchedToWithinThreePercentInATenthOfTheirConfigs) {
     std::printf("%d of %u configs: median %.3f, 10th percentile %.3f of the optimum\n", tenth, recorded->space.size(), result->rows.back().median, result->rows.back().p10);
     EXPECT_GE(result->rows.back().median, 1 / 1.03);
 }
-INSTANTIATE_TEST_SUITE_P(All, AttentionSpaces, testing::Values("dense", "window", "short_queries", "grouped_causal"),
+INSTANTIATE_TEST_SUITE_P(All, AttentionSpaces, testing::Values("dense", "window", "short_queries", "grouped_causal", "head_dim_128"),
                          [](const auto& each) { return each.param; });
 
 }  // namespace
