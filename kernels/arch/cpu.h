@@ -18,13 +18,7 @@ struct Lane {
     static TILEWRIGHT_DEVICE Vector to_float(Index x) { return __builtin_convertvector(x, Vector); }
     static TILEWRIGHT_DEVICE Index distance(Index a, int b) { return a < b ? b - a : a - b; }
     template <bool has_begin, class Fragment>
-    static TILEWRIGHT_DEVICE void hide_row(Fragment& scores, int r, int begin, int end) {
-        for (int c = 0; c < Fragment::columns; ++c) {
-            Index column = scores.column(c), visible = column < end;
-            if constexpr (has_begin) visible = visible & (column >= begin);
-            scores.at(r, c) = select(visible, scores.at(r, c), broadcast(-infinity));
-        }
-    }
+    static TILEWRIGHT_DEVICE void hide_row(Fragment& scores, int r, int begin, int end) { hide_columns<Lane, has_begin>(scores, r, begin, end); }
     static TILEWRIGHT_DEVICE Vector exp2(Vector x) { return cpu::exp2(x); }
     static TILEWRIGHT_DEVICE float exp2(float x) { return cpu::exp2(cpu::broadcast(x))[0]; }
     static TILEWRIGHT_DEVICE float log2(float x) { return __builtin_log2f(x); }

@@ -26,16 +26,8 @@ struct FloatLane {
     static TILEWRIGHT_DEVICE float select(bool first, float a, float b) { return first ? a : b; }
     static TILEWRIGHT_DEVICE float to_float(int x) { return (float)x; }
     static TILEWRIGHT_DEVICE int distance(int a, int b) { return a < b ? b - a : a - b; }
-    // Hides the scores of row r whose columns are not in [begin, end); without `has_begin` there is an end alone.
     template <bool has_begin, class Fragment>
-    static TILEWRIGHT_DEVICE void hide_row(Fragment& scores, int r, int begin, int end) {
-        TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
-            int column = scores.column(c);
-            bool visible = column < end;
-            if constexpr (has_begin) visible = visible & (column >= begin);
-            scores.at(r, c) = select(visible, scores.at(r, c), -infinity);
-        }
-    }
+    static TILEWRIGHT_DEVICE void hide_row(Fragment& scores, int r, int begin, int end) { hide_columns<FloatLane, has_begin>(scores, r, begin, end); }
     // Element `index` of a strided run of `count`; never reads past its end.
     template <class Element>
     static TILEWRIGHT_DEVICE float gather(const Element* from, long long stride, int index, int count) {

@@ -114,7 +114,9 @@ struct Sm90Backward : hopper::Common {
     };
 
     // Where every ring is follows from how many steps and tiles are done: positions kept apart would take registers.
-    struct Pipeline {
+    struct Pipeline : Sm90Hidden<Config> {
+        using Hidden = Sm90Hidden<Config>;
+        using Hidden::hidden_zeros, Hidden::cleaners, Hidden::cleaners_barrier;
         using Tiles = hopper::Ring<1>;
         using Steps = hopper::Ring<stages>;
         using Buffers = hopper::Ring<2>;
@@ -203,38 +205,20 @@ struct Sm90Backward : hopper::Common {
         }
         int published_place = 0;  // of the step before
 
-        // A query or key that is not finite leaves no S of its own finite, as dO leaves no dP, and so no dS: what is hidden of these tells
-        // whether there is garbage that a product with P = 0 or dS = 0 would meet.
-        float hidden_zeros = 0;  // unless NaN; of this step
-        template <class Fragment>
-        TILEWRIGHT_DEVICE void look_at_hidden(Fragment& x, const Tile& tile, const BackwardStep& step) {
-            if constexpr (Config::mask != Mask::none) {
-                TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
-                    int row = x.row(r), begin = tile.paired_begin(row) - step.first, end = tile.paired_end(row) - step.first;
-                    TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c)
-                        if (!tile.paired(x.column(c), begin, end)) hidden_zeros += x.at(r, c) * 0.0f;
-                }
-            }
-        }
         // All consumers together, when none is reading the step's columns and none has started its gradients or a part of dQ. Keys too, in
         // this and in all later steps of the tile while parts of dQ are computed.
-        static constexpr int cleaners = 128 * workers, cleaners_barrier = 1;
         TILEWRIGHT_DEVICE bool garbage_in_keys() const { return Sm90KeyGarbage<Sm90Backward>::found_in_tile(shared.found_garbage(), tiles); }
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
                 if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
-                (void)clean<shape.column_bytes[0]>(shared.column_tile(0, Steps::at(n).stage));
-                if constexpr (over_keys) (void)clean<shape.column_bytes[1]>(shared.column_tile(1, Steps::at(n).stage));
+                (void)Hidden::template clean<shape.column_bytes[0]>(shared.column_tile(0, Steps::at(n).stage));
+                if constexpr (over_keys) (void)Hidden::template clean<shape.column_bytes[1]>(shared.column_tile(1, Steps::at(n).stage));
                 bool of_keys = false;
-                if constexpr (gives_queries) of_keys = clean<shape.row_bytes[0]>(shared.row_tile(0));
+                if constexpr (gives_queries) of_keys = Hidden::template clean<shape.row_bytes[0]>(shared.row_tile(0));
                 ptx::fence_async();
                 of_keys = ptx::named_any(cleaners_barrier, cleaners, of_keys);
                 ptx::store_shared(shared.found_garbage(), of_keys ? 2 + (int)tiles : 1);
             }
-        }
-        template <int bytes>
-        static TILEWRIGHT_DEVICE bool clean(unsigned tile) {
-            return nvidia::clean<Element, bytes / 16, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
         }
         TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {
             if constexpr (Config::mask != Mask::none) {
@@ -283,7 +267,7 @@ struct Sm90Backward : hopper::Common {
             },
             [&] {
                 const ForwardParameters& p = arguments.parameters.forward;
-                Pipeline pipeline{shared};
+                Pipeline pipeline{{}, shared};
                 for (int index; (index = pipeline.next_tile()) < p.tiles;) body(backward_tile_at<Config>(p, index), pipeline);
                 if constexpr (gives_queries && !ordered)
                     if (threadIdx.x % 32 == 0) ptx::wait_until_added();

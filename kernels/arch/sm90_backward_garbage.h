@@ -1,12 +1,36 @@
-// NVIDIA sm_90a, backward: keys that are not finite, where the pass over keys gives dQ. Scores take them as they are, and parts of dQ = dS K as zeros,
-// because 0 * NaN is NaN for queries that do not see them; those that do get NaN afterwards, since whatever their dS is, dS * infinity is NaN if P is 0 or NaN.
+// NVIDIA sm_90a, backward: what is not finite and hidden.
 #pragma once
 #include "../backward_tile.h"
 #include "nvidia_backward_garbage.h"
 
 namespace tilewright::kernel {
 
-// For an Sm90Backward or Sm90BackwardWide over keys.
+// Of the consumers of a pass: whether what a mask hides of a step may be garbage, and cleaning it.
+template <class Config>
+struct Sm90Hidden {
+    static constexpr int cleaners = 128 * Config::workers, cleaners_barrier = 1;
+    // A query or key that is not finite leaves no S of its own finite, as dO leaves no dP, and so no dS: what is hidden of these tells
+    // whether there is garbage that a product with P = 0 or dS = 0 would meet.
+    float hidden_zeros = 0;  // unless NaN; of this step
+    template <class Fragment>
+    TILEWRIGHT_DEVICE void look_at_hidden(Fragment& x, const BackwardTile<Config>& tile, const BackwardStep& step) {
+        if constexpr (Config::mask != Mask::none && Config::gives_scored) {
+            TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
+                int row = x.row(r), begin = tile.paired_begin(row) - step.first, end = tile.paired_end(row) - step.first;
+                TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c)
+                    if (!tile.paired(x.column(c), begin, end)) hidden_zeros += x.at(r, c) * 0.0f;
+            }
+        }
+    }
+    template <int bytes>
+    static TILEWRIGHT_DEVICE bool clean(unsigned tile) {
+        return nvidia::clean<typename Config::Element, bytes / 16, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
+    }
+};
+
+// Keys that are not finite, where the pass over keys gives dQ. Scores take them as they are, and parts of dQ = dS K as zeros, because 0 * NaN is NaN for
+// queries that do not see them; those that do get NaN afterwards, since whatever their dS is, dS * infinity is NaN if P is 0 or NaN. For an Sm90Backward or
+// Sm90BackwardWide over keys.
 template <class Arch>
 struct Sm90KeyGarbage {
     using Element = typename Arch::Element;

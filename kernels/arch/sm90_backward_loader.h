@@ -5,6 +5,23 @@
 #include "sm90_query_sums.h"
 
 namespace tilewright::kernel {
+// The order in which tiles are copied: those that the block draws, of each the rows and step by step the columns of what is scored and what is carried.
+// `index` is the tile, `n` how many steps have been copied before.
+template <class Config, class CopyRows, class CopyColumns>
+TILEWRIGHT_DEVICE void sm90_copy_tiles(const ForwardParameters& p, int& index, unsigned& n, CopyRows&& copy_rows, CopyColumns&& copy_columns) {
+    for (; index < p.tiles; index = nvidia::draw_tile(p)) {
+        BackwardTile<Config> tile = backward_tile_at<Config>(p, index);
+        BackwardStep step = tile.first_step();
+        // The first columns' space is free sooner than that of the only tile of rows.
+        if (step.left > 0) copy_columns(Constant<false>(), tile, step);
+        copy_rows(tile);
+        if (step.left == 0) continue;
+        copy_columns(Constant<true>(), tile, step);
+        _Pragma("unroll 1") for (++n, step = tile.next(step); step.left > 0; ++n, step = tile.next(step))
+            copy_columns(Constant<false>(), tile, step), copy_columns(Constant<true>(), tile, step);
+    }
+}
+
 // For an Sm90Backward.
 template <class Arch>
 struct Sm90BackwardLoader {
@@ -71,17 +88,7 @@ struct Sm90BackwardLoader {
             hopper::copy_tile<depth, columns>(shared.column_tile(which, ring.stage), which ? &arguments.carried : &arguments.scored, full, step.first, step.head, tile.batch);
             if constexpr (over_keys) copy_statistics(which, ring.stage, tile.batch, step.head, step.first, of_columns, full);
         };
-        for (; index < p.forward.tiles; index = nvidia::draw_tile(p.forward)) {
-            Tile tile = backward_tile_at<Config>(p.forward, index);
-            BackwardStep step = tile.first_step();
-            // The first columns' space is free sooner than that of the only tile of rows.
-            if (step.left > 0) copy_columns(Constant<false>(), tile, step);
-            copy_rows(tile);
-            if (step.left == 0) continue;
-            copy_columns(Constant<true>(), tile, step);
-            _Pragma("unroll 1") for (++n, step = tile.next(step); step.left > 0; ++n, step = tile.next(step))
-                copy_columns(Constant<false>(), tile, step), copy_columns(Constant<true>(), tile, step);
-        }
+        sm90_copy_tiles<Config>(p.forward, index, n, copy_rows, copy_columns);
         deal(0);  // nothing is left
     }
 };

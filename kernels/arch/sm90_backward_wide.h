@@ -62,7 +62,9 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
     static TILEWRIGHT_DEVICE void start_query_part(QueryGradient&, NoFragment) {}
 
     // Where the rings are follows from how many steps and tiles are done.
-    struct Pipeline {
+    struct Pipeline : Sm90Hidden<Config> {
+        using Hidden = Sm90Hidden<Config>;
+        using Hidden::hidden_zeros, Hidden::cleaners, Hidden::cleaners_barrier;
         Shared shared;
         int worker = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0);
         unsigned n = 0, tiles = 0;
@@ -147,39 +149,23 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         }
 
         // As in Sm90Backward. Where there is no dP, nothing tells of dO but itself.
-        float hidden_zeros = 0;
-        template <class Fragment>
-        TILEWRIGHT_DEVICE void look_at_hidden(Fragment& x, const Tile& tile, const BackwardStep& step) {
-            if constexpr (Config::mask != Mask::none && gives_scored) {
-                TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
-                    int row = x.row(r), begin = tile.paired_begin(row) - step.first, end = tile.paired_end(row) - step.first;
-                    TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c)
-                        if (!tile.paired(x.column(c), begin, end)) hidden_zeros += x.at(r, c) * 0.0f;
-                }
-            }
-        }
-        static constexpr int cleaners = 128 * workers, cleaners_barrier = 1;
         TILEWRIGHT_DEVICE bool garbage_in_keys() const { return Sm90KeyGarbage<Sm90BackwardWide>::found_in_tile(shared.found_garbage(), tiles); }
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
                 bool of_keys = false;
                 if constexpr (gives_scored) {
                     if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
-                    (void)clean<sm90_tile_bytes(columns, scored_depth)>(shared.buffer(Buffer::template at<0>(n).index));
-                    if constexpr (gives_queries) of_keys = clean<shape.row_bytes[0]>(shared.row_tile(0));
+                    (void)Hidden::template clean<sm90_tile_bytes(columns, scored_depth)>(shared.buffer(Buffer::template at<0>(n).index));
+                    if constexpr (gives_queries) of_keys = Hidden::template clean<shape.row_bytes[0]>(shared.row_tile(0));
                     ptx::fence_async();
                     of_keys = ptx::named_any(cleaners_barrier, cleaners, of_keys);
                 } else {
-                    bool found = clean<sm90_tile_bytes(columns, carried_depth)>(shared.buffer(Buffer::template at<1>(n).index));
+                    bool found = Hidden::template clean<sm90_tile_bytes(columns, carried_depth)>(shared.buffer(Buffer::template at<1>(n).index));
                     if (found) ptx::fence_async();
                     if (!ptx::named_any(cleaners_barrier, cleaners, found)) return;
                 }
                 ptx::store_shared(shared.found_garbage(), of_keys ? 2 + (int)tiles : 1);
             }
-        }
-        template <int bytes>
-        static TILEWRIGHT_DEVICE bool clean(unsigned tile) {
-            return nvidia::clean<Element, bytes / 16, cleaners>((int)threadIdx.x - 128, [&](int i) { return tile + i * 16; });
         }
         TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {
             if constexpr (Config::mask != Mask::none) {
@@ -226,7 +212,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
             },
             [&] {
                 const ForwardParameters& p = arguments.parameters.forward;
-                Pipeline pipeline{shared};
+                Pipeline pipeline{{}, shared};
                 for (int index; (index = pipeline.next_tile()) < p.tiles;) body(backward_tile_at<Config>(p, index), pipeline);
             });
     }

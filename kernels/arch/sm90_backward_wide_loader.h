@@ -1,7 +1,6 @@
 // NVIDIA sm_90a, backward of wide heads: what single threads of the loading warpgroup do: copy tiles, and add parts of dQ to memory.
 #pragma once
-#include "../backward_tile.h"
-#include "hopper.h"
+#include "sm90_backward_loader.h"
 
 namespace tilewright::kernel {
 
@@ -74,17 +73,7 @@ struct Sm90WideLoader {
             hopper::copy_tile<depth, columns>(shared.buffer(buffer.index), which ? &arguments.carried : &arguments.scored, full, step.first, step.head, tile.batch);
             if constexpr (over_keys) copy_statistics(which, buffer.index, tile.batch, step.head, step.first, of_columns, full);
         };
-        for (; index < p.forward.tiles; index = nvidia::draw_tile(p.forward)) {
-            Tile tile = backward_tile_at<Config>(p.forward, index);
-            BackwardStep step = tile.first_step();
-            // The first columns' space is free sooner than that of the only tile of rows.
-            if (step.left > 0) copy_columns(Constant<false>(), tile, step);
-            copy_rows(tile);
-            if (step.left == 0) continue;
-            copy_columns(Constant<true>(), tile, step);
-            _Pragma("unroll 1") for (++n, step = tile.next(step); step.left > 0; ++n, step = tile.next(step))
-                copy_columns(Constant<false>(), tile, step), copy_columns(Constant<true>(), tile, step);
-        }
+        sm90_copy_tiles<Config>(p.forward, index, n, copy_rows, copy_columns);
         deal(0);  // nothing is left
     }
 };

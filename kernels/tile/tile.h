@@ -226,4 +226,15 @@ TILEWRIGHT_DEVICE int swizzled(int row, int piece) {
     return (row * pieces + (piece ^ (row & (span - 1)))) * 16;
 }
 
+// Hides the scores of row r whose columns are not in [begin, end), one after the other; without `has_begin` there is an end alone.
+template <class Lane, bool has_begin, class Fragment>
+TILEWRIGHT_DEVICE void hide_columns(Fragment& scores, int r, int begin, int end) {
+    TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) {
+        auto column = scores.column(c);
+        auto visible = column < end;
+        if constexpr (has_begin) visible = visible & (column >= begin);
+        scores.at(r, c) = Lane::select(visible, scores.at(r, c), Lane::broadcast(-infinity));
+    }
+}
+
 }  // namespace tilewright::kernel
