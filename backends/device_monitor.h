@@ -20,6 +20,8 @@ public:
     virtual ~DeviceMonitor() = default;
     // What cannot be read is not known.
     virtual DeviceState read() = 0;
+    // energy_j of it alone, which is soon read.
+    virtual double read_energy_j() = 0;
 };
 
 // Through the vendor's management library, opened when first asked for. unavailable: there is no such library, or it does not know the device;

@@ -97,7 +97,7 @@ Status DeviceTasks::prepare(const WorkerRequest& request) {
     TILEWRIGHT_ASSIGN_OR_RETURN(device_, open_device(request.device));
     auto monitor = open_monitor(device_->info());  // without one a measurement says less
     monitor_ = monitor.ok() ? *std::move(monitor) : nullptr;
-    if (request.energy && state().energy_j < 0)
+    if (request.energy && energy_j() < 0)
         return {StatusCode::unavailable, "it does not say how much energy it takes" + (monitor.ok() ? "" : ": " + monitor.status().message())};
     CheckOptions options;
     options.max_rows = 128;
@@ -158,7 +158,7 @@ Sampler DeviceTasks::energy_sampler(Loaded& candidate) {
     return [this, &candidate](int count) -> Result<std::vector<double>> {
         std::vector<double> microjoules;
         for (int i = 0; i < count; ++i) {
-            TILEWRIGHT_ASSIGN_OR_RETURN(const double joules, measure_energy(sampler(candidate, false), [this] { return state().energy_j; }));
+            TILEWRIGHT_ASSIGN_OR_RETURN(const double joules, measure_energy(sampler(candidate, false), [this] { return energy_j(); }));
             microjoules.push_back(joules * 1e6);
         }
         return microjoules;
@@ -166,6 +166,7 @@ Sampler DeviceTasks::energy_sampler(Loaded& candidate) {
 }
 
 DeviceState DeviceTasks::state() { return monitor_ ? monitor_->read() : DeviceState{}; }
+double DeviceTasks::energy_j() { return monitor_ ? monitor_->read_energy_j() : DeviceState{}.energy_j; }
 
 Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
     TILEWRIGHT_ASSIGN_OR_RETURN(const std::unique_ptr<Loaded> candidate, load(request.configs[0], request.files[0]));

@@ -30,6 +30,7 @@ private:
     Sampler sampler(Loaded& candidate, bool cold);
     Sampler energy_sampler(Loaded& candidate);  // microjoules of a launch, each an average over many
     DeviceState state();                        // nothing is known where nothing can be read
+    double energy_j();                          // of it; between launches, which must not wait for the rest
 
     std::unique_ptr<Device> device_;  // outlives what follows
     std::unique_ptr<DeviceMonitor> monitor_;

@@ -46,13 +46,17 @@ public:
         DeviceState state;
         Clock clock{};
         int64_t celsius = 0;
-        uint64_t count = 0, time = 0;
-        float microjoules = 0;
         if (functions_.clock(device_, clock_compute, &clock) == success) state.clock_mhz = clock.mhz;
         if (functions_.clock(device_, clock_memory, &clock) == success) state.memory_clock_mhz = clock.mhz;
         if (functions_.temperature(device_, sensor_hottest, metric_now, &celsius) == success) state.temperature_c = static_cast<double>(celsius);
-        if (functions_.energy(device_, &count, &microjoules, &time) == success) state.energy_j = static_cast<double>(count) * microjoules / 1e6;
+        state.energy_j = read_energy_j();
         return state;
+    }
+
+    double read_energy_j() override {
+        uint64_t count = 0, time = 0;
+        float microjoules = 0;
+        return functions_.energy(device_, &count, &microjoules, &time) == success ? static_cast<double>(count) * microjoules / 1e6 : -1;
     }
 
 private:

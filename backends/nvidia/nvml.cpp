@@ -55,16 +55,21 @@ public:
     DeviceState read() override {
         DeviceState state;
         unsigned value = 0;
-        unsigned long long bits = 0, millijoules = 0;
+        unsigned long long bits = 0;
         if (functions_.clock(device_, clock_sm, &value) == success) state.clock_mhz = value;
         if (functions_.clock(device_, clock_memory, &value) == success) state.memory_clock_mhz = value;
         if (functions_.temperature(device_, temperature_gpu, &value) == success) state.temperature_c = value;
-        if (functions_.energy(device_, &millijoules) == success) state.energy_j = static_cast<double>(millijoules) / 1e3;
+        state.energy_j = read_energy_j();
         if (functions_.throttle_reasons(device_, &bits) == success)
             for (const auto& [bit, word] : reasons)
                 if ((bits & bit) != 0 && state.throttled.find(word) == std::string::npos) state.throttled += (state.throttled.empty() ? "" : ", ") + std::string(word);
         state.others = other_processes();
         return state;
+    }
+
+    double read_energy_j() override {
+        unsigned long long millijoules = 0;
+        return functions_.energy(device_, &millijoules) == success ? static_cast<double>(millijoules) / 1e3 : -1;
     }
 
 private:

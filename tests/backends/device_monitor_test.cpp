@@ -50,6 +50,7 @@ TEST_F(Monitor, ReadsWhatTheLibraryKnows) {
         EXPECT_EQ(state.memory_clock_mhz, 3201);
         EXPECT_EQ(state.temperature_c, 61);
         EXPECT_EQ(state.energy_j, 12.5);
+        EXPECT_EQ((*monitor)->read_energy_j(), 12.5);
         EXPECT_EQ(state.others, 2);
         EXPECT_EQ(state.throttled, "power, heat");
         EXPECT_EQ(users_(), 1);
@@ -63,6 +64,7 @@ TEST_F(Monitor, WhatTheLibraryDoesNotKnowIsNotKnown) {
     const DeviceState state = (*monitor)->read();
     EXPECT_EQ(state.clock_mhz, 0);
     EXPECT_EQ(state.energy_j, -1);
+    EXPECT_EQ((*monitor)->read_energy_j(), -1);
     EXPECT_EQ(state.others, -1);
     EXPECT_EQ(state.throttled, "");
     set_("reasons", 0x1 | 0x2);  // idle, and clocks as an application asked: nobody holds them down
@@ -103,6 +105,7 @@ TEST(AmdMonitor, ReadsClocksTemperatureAndEnergy) {
         EXPECT_EQ(state.memory_clock_mhz, 1300);
         EXPECT_EQ(state.temperature_c, 57);
         EXPECT_EQ(state.energy_j, 31);
+        EXPECT_EQ((*monitor)->read_energy_j(), 31);
         EXPECT_EQ(state.others, -1);
         EXPECT_EQ(users(), 1);
     }
