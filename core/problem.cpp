@@ -123,6 +123,12 @@ Status validate(const Problem& problem) {
 std::vector<int32_t> kv_lengths(const Problem& problem) { return drawn_lengths(problem, problem.shortest_kv, problem.seq_kv); }
 std::vector<int32_t> query_lengths(const Problem& problem) { return drawn_lengths(problem, problem.shortest_q, problem.seq_q); }
 
+Problem single_sequence(Problem problem, int64_t seq_q, int64_t seq_kv) {
+    problem.batch = 1, problem.packed = false, problem.shortest_q = problem.shortest_kv = -1, problem.length_seed = 0;
+    problem.seq_q = seq_q, problem.seq_kv = seq_kv;
+    return problem;
+}
+
 int64_t visible_pairs(const Problem& problem) { return pairs_of(problem, problem.seq_q, problem.seq_kv); }
 
 double useful_flops(const Problem& problem) {

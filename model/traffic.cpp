@@ -31,15 +31,10 @@ double visible_keys(const Problem& sequence) {
 template <class Take>
 void for_sequences(const Problem& problem, Take&& take) {
     constexpr size_t largest_sample = 256;
-    Problem one = problem;
-    one.batch = 1, one.packed = false, one.shortest_q = one.shortest_kv = -1, one.length_seed = 0;
-    if (problem.shortest_q == -1 && problem.shortest_kv == -1) return take(one, double(problem.batch));
+    if (problem.shortest_q == -1 && problem.shortest_kv == -1) return take(single_sequence(problem, problem.seq_q, problem.seq_kv), double(problem.batch));
     const std::vector<int32_t> queries = query_lengths(problem), keys = kv_lengths(problem);
     const size_t count = std::min(keys.size(), largest_sample);
-    for (size_t i = 0; i < count; ++i) {
-        one.seq_q = queries[i], one.seq_kv = keys[i];
-        take(one, double(keys.size()) / double(count));
-    }
+    for (size_t i = 0; i < count; ++i) take(single_sequence(problem, queries[i], keys[i]), double(keys.size()) / double(count));
 }
 
 // Queries times keys of all sequences and query heads, hidden or not.

@@ -31,17 +31,20 @@ std::vector<ExpectedRows> forward_rows(const Workload& w, const CheckOptions& op
     return of_answers(w, std::move(rows), std::move(reference), std::move(naive));
 }
 
+// Of one sequence of a packed workload: its share of the rows, drawn by a seed of its own.
+CheckOptions options_of_sequence(const Workload& w, CheckOptions options, int64_t sequence) {
+    if (options.max_rows > 0) options.max_rows = std::max<int64_t>(2, options.max_rows / w.problem.batch);
+    options.workload.seed += uint64_t(sequence);
+    return options;
+}
+
 // Rows of all sequences, or some of each: [sequence][head][query].
 std::vector<RowIndex> sequence_rows(const Workload& w, const CheckOptions& options) {
     if (!w.problem.packed) return some_rows(w.problem, options);
     std::vector<RowIndex> rows;
-    CheckOptions each = options;
-    if (options.max_rows > 0) each.max_rows = std::max<int64_t>(2, options.max_rows / std::max<int64_t>(1, w.problem.batch));
     for (int64_t s = 0; s < w.problem.batch; ++s) {
-        Problem one = w.problem;
-        one.batch = 1, one.seq_q = w.query_lengths[size_t(s)], one.seq_kv = w.lengths[size_t(s)];
-        each.workload.seed = options.workload.seed + uint64_t(s);
-        for (RowIndex row : some_rows(one, each)) rows.push_back({s, row.head, row.query});
+        const Problem one = single_sequence(w.problem, w.query_lengths[size_t(s)], w.lengths[size_t(s)]);
+        for (RowIndex row : some_rows(one, options_of_sequence(w, options, s))) rows.push_back({s, row.head, row.query});
     }
     return rows;
 }
@@ -162,8 +165,6 @@ std::vector<ExpectedRows> backward_rows(const Workload& w, const CheckOptions& o
 // Those of each sequence alone, at the rows where they lie. A sink's gradient is the sum over all of them, and so are its errors' squares.
 std::vector<ExpectedRows> packed_backward_rows(const Workload& w, const CheckOptions& options) {
     std::vector<ExpectedRows> all;
-    CheckOptions each = options;
-    if (options.max_rows > 0) each.max_rows = std::max<int64_t>(2, options.max_rows / std::max<int64_t>(1, w.problem.batch));
     auto add = [&](ExpectedRows& sum, const ExpectedRows& part, int64_t first) {
         sum.terms = std::max(sum.terms, part.terms);
         if (part.tensor == &Workload::sink_gradient && !sum.rows.empty()) {
@@ -179,8 +180,7 @@ std::vector<ExpectedRows> packed_backward_rows(const Workload& w, const CheckOpt
     };
     Workload by_sequence = w;
     for_each_sequence(by_sequence, [&](Workload& one, int64_t s) {
-        each.workload.seed = options.workload.seed + uint64_t(s);
-        const std::vector<ExpectedRows> parts = backward_rows(one, each);
+        const std::vector<ExpectedRows> parts = backward_rows(one, options_of_sequence(w, options, s));
         for (size_t i = 0; i < parts.size(); ++i) {
             if (i == all.size()) all.push_back({parts[i].name, parts[i].tensor, {}, {}, {}, 0});
             const bool of_keys = parts[i].tensor == &Workload::key_gradient || parts[i].tensor == &Workload::value_gradient;

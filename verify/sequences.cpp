@@ -76,13 +76,11 @@ void for_each_sequence(Workload& w, const std::function<void(Workload&, int64_t)
     std::vector<Buffer> buffers = std::move(w.buffers);
     const Workload all = w;  // without them
     w.buffers = std::move(buffers);
-    Problem& p = w.problem;
-    p.batch = 1, p.packed = false, p.shortest_q = p.shortest_kv = -1, p.length_seed = 0;
     for (int64_t s = 0; s < all.problem.batch; ++s) {
         const auto i = size_t(s);
-        p.seq_q = all.query_lengths[i], p.seq_kv = all.lengths[i];
-        for (auto tensor : of_queries) w.*tensor = all.*tensor, show_rows(w.*tensor, all.query_starts[i] - all.query_starts.front(), p.seq_q);
-        for (auto tensor : of_keys) w.*tensor = all.*tensor, show_rows(w.*tensor, all.key_starts[i] - all.key_starts.front(), p.seq_kv);
+        w.problem = single_sequence(all.problem, all.query_lengths[i], all.lengths[i]);
+        for (auto tensor : of_queries) w.*tensor = all.*tensor, show_rows(w.*tensor, all.query_starts[i] - all.query_starts.front(), w.problem.seq_q);
+        for (auto tensor : of_keys) w.*tensor = all.*tensor, show_rows(w.*tensor, all.key_starts[i] - all.key_starts.front(), w.problem.seq_kv);
         take(w, s);
     }
     buffers = std::move(w.buffers);
@@ -118,9 +116,8 @@ SequenceInputs sequence_inputs(const Workload& w, int64_t sequence, int64_t head
     SequenceInputs one{w.inputs(), gather(w, w.key, sequence, kv_head), gather(w, w.value, sequence, kv_head)};
     AttentionInputs& in = one.inputs;
     Problem& p = in.problem;
-    p.operation = Operation::forward, p.batch = p.heads_q = p.heads_kv = 1, p.seq_kv = w.lengths[size_t(sequence)];
-    if (p.packed) p.seq_q = w.query_lengths[size_t(sequence)];
-    p.page_size = 0, p.packed = false, p.shortest_q = p.shortest_kv = -1, p.length_seed = 0;
+    p = single_sequence(p, p.packed ? w.query_lengths[size_t(sequence)] : p.seq_q, w.lengths[size_t(sequence)]);
+    p.operation = Operation::forward, p.heads_q = p.heads_kv = 1, p.page_size = 0;
     in.key = {one.key.data(), w.key.dtype, {0, 0, p.head_dim, 1}}, in.value = {one.value.data(), w.value.dtype, {0, 0, p.head_dim_v, 1}};
     const RowIndex first = w.row_of({sequence, head, 0});
     for (TensorView* view : {&in.query, &in.bias})

@@ -67,6 +67,8 @@ Result<Problem> parse_problem(std::string_view text);
 std::vector<int32_t> kv_lengths(const Problem& problem);
 // Likewise of queries. A sequence stands where it stands among those of keys: with the same bounds it has as many queries as keys.
 std::vector<int32_t> query_lengths(const Problem& problem);
+// One sequence of the problem as a problem: one batch, not packed, with so many queries and keys.
+Problem single_sequence(Problem problem, int64_t seq_q, int64_t seq_kv);
 // Query-key pairs that the mask lets through, per head, of a sequence of seq_q queries and seq_kv keys.
 int64_t visible_pairs(const Problem& problem);
 // Floating-point operations of the products over the visible pairs of all sequences, the field's convention: 2 * pairs * (d + dv) per
