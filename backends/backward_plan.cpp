@@ -148,7 +148,7 @@ Config default_backward_config(const Problem& problem, const Arch& arch, bool al
     if (arch.backend == "amd") return amd_tile(problem, arch.family, splits_keys_on_amd(problem, arch.family) ? attention_backward_keys_alone : attention_backward_keys);
     // Sums are at least 64 columns wide: of few columns they would be most of the memory that a backward takes.
     if (arch.backend != "nvidia") return config.dq = problem.head_dim > 32 && !problem.packed ? 2 : 0, config;
-    if (!takes_sm90_backward(problem, arch, aligned) && !takes_sm90_wide_backward(problem, arch, aligned)) {
+    if (!takes_copy_engine_backward(problem, arch, aligned)) {
         if (!find_sm80_tile(problem, attention_backward_keys, config)) (void)find_sm80_tile(problem, attention_backward_keys_alone, config);
         return config;
     }

@@ -162,7 +162,7 @@ Status BundleRecorder::launch(Kernel& kernel, const DecodeParameters& parameters
 
 Status BundleRecorder::launch(Kernel& kernel, const BackwardParameters& given, void*) {
     const KernelSpec& spec = static_cast<const RecordedKernel&>(kernel).spec;
-    if (takes_sm90_backward(spec.problem, info_.arch, spec.aligned) || takes_sm90_wide_backward(spec.problem, info_.arch, spec.aligned)) return {StatusCode::unsupported, "a bundle holds no backward by the copy engine"};
+    if (takes_copy_engine_backward(spec.problem, info_.arch, spec.aligned)) return {StatusCode::unsupported, "a bundle holds no backward by the copy engine"};
     if (takes_whole_parameters(spec)) return {StatusCode::unsupported, "a bundle holds no backward with a bias or of packed sequences"};
     BackwardParameters parameters = given;
     fill_work_order(spec, parameters, info_.arch.dies);

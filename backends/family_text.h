@@ -20,9 +20,14 @@ Result<FamilyText> cpu_text(const KernelSpec& spec, const Arch& arch);
 Result<FamilyText> nvidia_text(const KernelSpec& spec, const Arch& arch);
 Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch);
 
-// Whether the backward's passes over keys and queries are those of arch/sm90_backward.h: aligned 16-bit tensors whose sums find registers, and no bias.
+// unsupported: "WHAT is VALUE; LIMIT".
+Status refuse(const std::string& what, int64_t value, const std::string& limit);
+
+// Whether the backward's passes are by the copy engine: aligned 16-bit tensors of head dims up to 256, no bias, no packed sequences.
+bool takes_copy_engine_backward(const Problem& problem, const Arch& arch, bool aligned);
+// Whether these are the passes over keys and queries of arch/sm90_backward.h: dK and dV find registers together.
 bool takes_sm90_backward(const Problem& problem, const Arch& arch, bool aligned);
-// Else, whether dK, dV and dQ have passes of their own that are those of arch/sm90_backward_wide.h: the same, but head dims up to 256.
+// Or dK, dV and dQ have passes of their own, of arch/sm90_backward_wide.h.
 bool takes_sm90_wide_backward(const Problem& problem, const Arch& arch, bool aligned);
 
 }  // namespace tilewright

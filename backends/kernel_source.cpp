@@ -103,10 +103,17 @@ const char* header_of(KernelKind kind) {
 
 }  // namespace
 
+Status refuse(const std::string& what, int64_t value, const std::string& limit) {
+    return {StatusCode::unsupported, what + " is " + std::to_string(value) + "; " + limit};
+}
+
 Result<FamilyText> family_text(const KernelSpec& spec, const Arch& arch) {
     if (spec.problem.packed && spec.kind != KernelKind::attention_forward && !is_backward(spec.kind))
         return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " takes no packed sequences");
     if (spec.problem.packed && spec.problem.bias) return Status(StatusCode::unsupported, "packed sequences take no bias: " + to_text(spec.problem));
+    const Config& c = spec.config;
+    if (spec.kind == KernelKind::attention_materialized && arch.family != Family::cpu && (c.packs_heads || c.overlapped))
+        return refuse(c.packs_heads ? "packs_heads" : "overlapped", 1, "attention_materialized does one head and one product at a time: it must be 0");
     switch (arch.family) {
         case Family::cpu:
             return cpu_text(spec, arch);

@@ -25,10 +25,6 @@ FamilyNames names_of(const Arch& arch) {
     return {AmdFamily::cdna, "arch/cdna.h", "Cdna"};
 }
 
-Status refuse(const std::string& what, int64_t value, const std::string& limit) {
-    return {StatusCode::unsupported, what + " is " + std::to_string(value) + "; " + limit};
-}
-
 // As many waves of a SIMD as can each have all the registers that an instruction can name: 5 on RDNA, where asking for fewer makes
 // the compiler hoist until it spills.
 int free_waves(const Arch& arch) {
@@ -115,7 +111,6 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     bool decodes = spec.kind == KernelKind::attention_decode;
     if (decodes && spec.problem.bias) return Status(StatusCode::unsupported, "decoding on AMD takes no bias: " + to_text(spec.problem));
     bool materialized = spec.kind == KernelKind::attention_materialized;
-    if (materialized && (c.packs_heads || c.overlapped)) return refuse(c.packs_heads ? "packs_heads" : "overlapped", 1, "attention_materialized does one head and one product at a time: it must be 0");
     if (spec.kind != KernelKind::attention_forward && !decodes && !materialized) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no AMD kernel");
     if (spec.problem.dtype == DType::fp32) return Status(StatusCode::unsupported, "AMD kernels are for fp16 and bf16, not fp32");
     if (c.persistent) return refuse("persistent", c.persistent, "AMD's blocks do one tile each: it must be 0");
