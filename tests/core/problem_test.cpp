@@ -97,6 +97,20 @@ TEST(Problem, VisiblePairsAreThoseOfALoopOverQueries) {
     EXPECT_EQ(visible_pairs(p), (int64_t{1} << 28) * ((int64_t{1} << 29) + 1));
 }
 
+TEST(Problem, OneSequenceOfARaggedBatchIsAProblemWithoutLengths) {
+    for (const char* text : {"forward:b4,hq8,hkv2,sq=loguniform(3,64),skv=loguniform(3,128),d64,causal,packed,seed2", "decode:b4,hq8,hkv2,sq1,skv=loguniform(1,128),d64,page16,seed3"}) {
+        const Problem all = *parse_problem(text), one = single_sequence(all, 3, 40);
+        EXPECT_EQ(one.batch, 1);
+        EXPECT_EQ(one.seq_q, 3);
+        EXPECT_EQ(one.seq_kv, 40);
+        EXPECT_EQ(query_lengths(one), std::vector<int32_t>{3});
+        EXPECT_EQ(kv_lengths(one), std::vector<int32_t>{40});
+        EXPECT_EQ(one.heads_kv, all.heads_kv);
+        EXPECT_EQ(one.window_right, all.window_right);
+        EXPECT_TRUE(validate(one).ok()) << to_text(one);
+    }
+}
+
 TEST(Problem, CountsVisiblePairsUnderEveryMask) {
     auto pairs = [](const char* text) { return visible_pairs(*parse_problem(text)); };
     EXPECT_EQ(pairs("forward:sq4,skv6"), 24);
