@@ -39,6 +39,10 @@ Json to_json(const TuneReport& report) {
                  {"roofline_us", report.roofline_us},
                  {"outcomes", report.outcomes},
                  {"rejected", report.rejected}};
+    if (report.occupancy.compared > 0) {
+        json["occupancy"] = {{"compared", report.occupancy.compared}, {"agreed", report.occupancy.agreed}};
+        if (!report.occupancy.first_difference.empty()) json["occupancy"]["first_difference"] = report.occupancy.first_difference;
+    }
     if (report.best) {
         Json ties = Json::array();
         for (const size_t tie : report.ties) ties.push_back(Json::parse(tilewright::to_json(report.trials[tie].config)));
@@ -64,6 +68,13 @@ std::string energy_of(const TuneTrial& trial) {
     char text[40] = "";
     if (trial.measurement.energy_j > 0) std::snprintf(text, sizeof text, "%.3g J  ", trial.measurement.energy_j);
     return text;
+}
+
+void print_occupancy(const OccupancyAgreement& occupancy) {
+    if (occupancy.compared == 0) return;
+    std::printf("occupancy: the model agrees with the device for %lld of %lld candidates", static_cast<long long>(occupancy.agreed), static_cast<long long>(occupancy.compared));
+    if (!occupancy.first_difference.empty()) std::printf("; the first that differs: %s", occupancy.first_difference.c_str());
+    std::printf("\n");
 }
 
 void print_report(const TuneReport& report) {
@@ -93,6 +104,7 @@ void print_report(const TuneReport& report) {
             std::printf("%20.1f us  error %.2e  %s%s\n", trial.measurement.median_us, trial.measurement.error, energy_of(trial).c_str(), tilewright::to_json(trial.config).c_str());
         }
     }
+    print_occupancy(report.occupancy);
     if (!report.best && report.objective.max_error > 0) std::printf("no correct result was within an error of %g\n", report.objective.max_error);
     for (const std::string& note : report.notes) std::printf("note: %s\n", note.c_str());
     if (!report.device_failure.empty()) std::printf("%s\n", report.device_failure.c_str());
@@ -135,6 +147,13 @@ void print_table(const std::vector<WorkResult>& results) {
         }
     }
     std::printf("%zu of %zu problems have a winner\n", tuned, results.size());
+    OccupancyAgreement all;
+    for (const WorkResult& result : results) {
+        const OccupancyAgreement& one = result.report.occupancy;
+        all.compared += one.compared, all.agreed += one.agreed;
+        if (all.first_difference.empty()) all.first_difference = one.first_difference;
+    }
+    print_occupancy(all);
     for (const WorkResult& result : results) {
         for (const std::string& note : result.report.notes) std::printf("note: %s: %s\n", to_text(result.problem).c_str(), note.c_str());
         if (!result.report.device_failure.empty()) std::printf("%s: %s\n", to_text(result.problem).c_str(), result.report.device_failure.c_str());

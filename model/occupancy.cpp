@@ -49,6 +49,14 @@ Occupancy occupancy(const ResourceEstimate& resources, const Arch& arch) {
     return result;
 }
 
+Occupancy occupancy(const KernelSource& source, const Resources& compiled, const Arch& arch) {
+    ResourceEstimate resources;
+    resources.threads = source.threads;
+    resources.shared_bytes = source.shared_bytes + std::max<int64_t>(0, compiled.shared_bytes);
+    resources.registers_held = compiled.registers;  // AGPRs counted in
+    return occupancy(resources, arch);
+}
+
 Status fits(const ResourceEstimate& resources, const Arch& arch) {
     Occupancy result = occupancy(resources, arch);
     if (result.blocks > 0) return {};

@@ -1,6 +1,7 @@
 // How many blocks a unit (multiprocessor, compute unit, core) holds at once, by the vendors' allocation rules.
 #pragma once
 #include "backends/arch.h"
+#include "backends/backend.h"
 #include "model/resources.h"
 
 namespace tilewright {
@@ -19,6 +20,8 @@ struct Occupancy {
 
 // From threads, shared_bytes and registers_held, be they estimated or read from a compiled object. Pure, thread-safe.
 Occupancy occupancy(const ResourceEstimate& resources, const Arch& arch);
+// Of a compiled kernel: `source` says its threads and dynamic shared memory, `compiled` its registers and static shared memory.
+Occupancy occupancy(const KernelSource& source, const Resources& compiled, const Arch& arch);
 // ok if at least one block fits; otherwise unsupported, naming what is asked for and the limit.
 Status fits(const ResourceEstimate& resources, const Arch& arch);
 

@@ -5,6 +5,7 @@
 
 #include "backends/nvidia/nvrtc.h"
 #include "core/scratch_directory.h"
+#include "model/occupancy.h"
 #include "model/space.h"
 #include "runtime/kernels.h"
 #include "tuner/energy.h"
@@ -119,6 +120,7 @@ Status DeviceTasks::compile(const WorkerRequest& request, WorkerReply& reply) {
         if (const auto resources = backend->inspect(object); resources.ok()) {
             if (plan.kernels.size() > 1) reply.note += (i > 0 ? "; " : "") + source.entry + ": ";
             reply.note += describe(*resources);
+            reply.resident_blocks.push_back(occupancy(source, *resources, info.arch).blocks);
             const std::string reason = info.arch.backend == "nvidia" ? nvidia::reason_to_reject(object.log, *resources, nvidia::candidates_spill_bytes) : "";
             if (!reason.empty()) return {StatusCode::unsupported, source.entry + ": " + reason};
         }
@@ -170,6 +172,8 @@ double DeviceTasks::energy_j() { return monitor_ ? monitor_->read_energy_j() : D
 
 Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
     TILEWRIGHT_ASSIGN_OR_RETURN(const std::unique_ptr<Loaded> candidate, load(request.configs[0], request.files[0]));
+    for (Kernel* kernel : candidate->operation.kernels)
+        if (const auto blocks = device_->resident_blocks(*kernel); blocks.ok()) reply.resident_blocks.push_back(*blocks);
     TILEWRIGHT_ASSIGN_OR_RETURN(const CheckReport report, check(*device_, candidate->operation, *prepared_));
     reply.error = report.relative_error();
     if (!report.passed) {

@@ -41,6 +41,7 @@ std::string to_line(const WorkerReply& reply) {
                     {"timings", timings},
                     {"winner", reply.winner},
                     {"ties", reply.ties},
+                    {"resident_blocks", reply.resident_blocks},
                     {"note", reply.note},
                     {"clocks", {reply.clock_mhz, reply.memory_clock_mhz, reply.temperature_c}},
                     {"energy_j", reply.energy_j},
@@ -88,6 +89,7 @@ Result<WorkerReply> parse_reply(std::string_view line) {
         for (const Json& timing : json.at("timings")) reply.timings.push_back(timing_from(timing));
         reply.winner = json.at("winner");
         reply.ties = json.at("ties").get<std::vector<size_t>>();
+        reply.resident_blocks = json.at("resident_blocks").get<std::vector<int>>();
         reply.note = json.at("note");
         const Json& clocks = json.at("clocks");
         reply.clock_mhz = clocks.at(0), reply.memory_clock_mhz = clocks.at(1), reply.temperature_c = clocks.at(2);

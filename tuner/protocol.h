@@ -39,6 +39,7 @@ struct WorkerReply {
     std::vector<Timing> timings;  // one for evaluate and predict, one per config for race; of a race by energy in microjoules
     size_t winner = 0;            // of race
     std::vector<size_t> ties;     // of race
+    std::vector<int> resident_blocks;  // of a unit, one for each kernel: of compile by the model, of evaluate by the device; empty: not known
     std::string note;             // registers and spills of what was compiled
     double clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0;  // after evaluate; 0: not known
     double energy_j = 0;          // of a launch, after evaluate with `energy`

@@ -186,6 +186,7 @@ private:
             evaluate.files = {file_of(index)};
             if (report_.best && options_.objective.least == Quantity::time) evaluate.give_up_us = 1.1 * report_.trials[*report_.best].measurement.median_us;
             TILEWRIGHT_ASSIGN_OR_RETURN(reply, runner.evaluate(evaluate));
+            compare_occupancy(report_.occupancy, measurement.config, compiled.resident_blocks, reply.resident_blocks);
             if (reply.outcome == Outcome::correct && reply.timings.size() != 1) return {StatusCode::internal, "a worker reported success without a time"};
         }
         measurement.outcome = reply.outcome;

@@ -63,6 +63,12 @@ struct TuneOptions {
     std::function<void(const TuneProgress&)> progress;  // after every candidate, from the calling thread
 };
 
+// The occupancy model beside the device's own answer, over the candidates that this run compiled and loaded. CPUs give no answer.
+struct OccupancyAgreement {
+    int64_t compared = 0, agreed = 0;
+    std::string first_difference;  // a config, its kernel, and both answers
+};
+
 struct TuneReport {
     Problem problem;
     DeviceInfo device;
@@ -79,6 +85,7 @@ struct TuneReport {
     std::map<std::string, std::string> rejected_examples;  // one reason by constraint
     int64_t legal = 0, resumed = 0, seeds = 0;
     double roofline_us = 0, seconds = 0;
+    OccupancyAgreement occupancy;
     std::string stopped;             // "budget", "exhausted", "interrupted"
     std::string device_failure;      // why the device could not be used to the end; empty: it could
     std::vector<std::string> notes;  // worth knowing, one sentence each

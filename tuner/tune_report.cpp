@@ -47,6 +47,18 @@ void set_circumstances(Measurement& measurement, const WorkerReply& reply) {
     if (!reply.remark.empty()) measurement.note += (measurement.note.empty() ? "" : "; ") + reply.remark;
 }
 
+void compare_occupancy(OccupancyAgreement& agreement, const Config& config, const std::vector<int>& by_model, const std::vector<int>& by_device) {
+    if (by_device.empty() || by_model.size() != by_device.size()) return;
+    ++agreement.compared;
+    const auto [model, device] = std::ranges::mismatch(by_model, by_device);
+    if (model == by_model.end()) {
+        ++agreement.agreed;
+    } else if (agreement.first_difference.empty()) {
+        const std::string kernel = by_model.size() > 1 ? " in kernel " + std::to_string(model - by_model.begin() + 1) + " of " + std::to_string(by_model.size()) : "";
+        agreement.first_difference = to_json(config) + kernel + ": " + std::to_string(*model) + " blocks by the model, " + std::to_string(*device) + " by the device";
+    }
+}
+
 int compile_jobs(const TuneOptions& options) {
     return options.compile_jobs > 0 ? options.compile_jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }

@@ -13,6 +13,8 @@ void set_timing(Measurement& measurement, const Timing& timing);
 inline bool is_plain(const TuneObjective& objective) { return objective.least == Quantity::time && objective.max_error <= 0; }
 // What the worker knew of the device at the time.
 void set_circumstances(Measurement& measurement, const WorkerReply& reply);
+// Counts one more candidate, unless one of the two, blocks of each of its kernels, is not known.
+void compare_occupancy(OccupancyAgreement& agreement, const Config& config, const std::vector<int>& by_model, const std::vector<int>& by_device);
 int compile_jobs(const TuneOptions& options);  // compilers at the same time: as asked, or one per core
 // A fraction of `legal` configs as a number, one at least; the lower of two limits counts.
 TuneOptions with_counted_budget(TuneOptions options, int64_t legal);

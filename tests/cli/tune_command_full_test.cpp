@@ -22,10 +22,10 @@ using testing::HasSubstr;
 
 class TuneCommand : public testing::Test {
 protected:
-    ProcessResult tune(std::vector<std::string> arguments) {
+    ProcessResult tune(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment = {}) {
         if (std::ranges::find(arguments, "--budget") == arguments.end()) arguments.insert(arguments.end(), {"--budget", "3"});
         arguments.insert(arguments.begin(), {TILEWRIGHT_COMMAND, "tune", "--db", file("t.db"), "--quiet"});
-        Result<ProcessResult> result = run_process({.arguments = std::move(arguments), .timeout_seconds = 300});
+        Result<ProcessResult> result = run_process({.arguments = std::move(arguments), .environment = std::move(environment), .timeout_seconds = 300});
         EXPECT_TRUE(result.ok()) << result.status().message();
         return result.ok() ? *result : ProcessResult{};
     }
@@ -105,6 +105,26 @@ TEST_F(TuneCommand, TunesWhatLookupsMissedOnTheDevice) {
     const ProcessResult again = tune({"--from-misses"});
     EXPECT_EQ(again.exit_code, 2);
     EXPECT_THAT(again.error, HasSubstr("no lookup on cpu:0 missed a problem"));
+}
+
+// The stand-ins run nothing, so no result is right; what fits a unit they say all the same: two blocks, or three of 128 threads and one of others.
+TEST_F(TuneCommand, SaysHowOftenTheModelAndTheDeviceAgreeOnOccupancy) {
+    const struct {
+        const char *device, *variable, *library;
+    } stand_ins[] = {{"nvidia:0", "TILEWRIGHT_CUDA_LIBRARY", TILEWRIGHT_FAKE_CUDA}, {"amd:0", "TILEWRIGHT_HIP_LIBRARY", TILEWRIGHT_FAKE_HIP}};
+    for (const auto& one : stand_ins) {
+        const std::string problem = "forward:hq2,sq128,d64,bf16";
+        const ProcessResult run = tune({"--device", one.device, "--problem", problem, "--budget", "6", "--json"}, {{one.variable, one.library}});
+        const json result = json::parse(run.output, nullptr, false);
+        if (!result.is_object() || result["outcomes"].contains("compile")) GTEST_SKIP() << one.device << ": no compiler: " << run.error << run.output;
+        ASSERT_TRUE(result.contains("occupancy")) << run.output;
+        EXPECT_EQ(result["occupancy"]["compared"], 6) << run.output;
+        EXPECT_EQ(result["occupancy"].contains("first_difference"), result["occupancy"]["agreed"] < 6) << run.output;
+        const ProcessResult table = tune({"--device", one.device, "--problem", problem, "--budget", "12"}, {{one.variable, one.library}});
+        EXPECT_THAT(table.output, HasSubstr("occupancy: the model agrees with the device for ")) << table.error;
+        EXPECT_THAT(table.output, HasSubstr(" of 6 candidates")) << "of this run alone";
+    }
+    EXPECT_THAT(tune({"--problem", "forward:sq64,d64,fp32"}).output, testing::Not(HasSubstr("occupancy")));
 }
 
 TEST_F(TuneCommand, SaysWhatIsWrongBeforeAnythingRuns) {

@@ -44,11 +44,7 @@ TEST(NvidiaOccupancy, AgreesWithTheDriverForEveryCandidate) {
             std::string candidate = to_text(spec.problem) + " " + to_json(spec.config);
             EXPECT_TRUE(kernel.ok()) << candidate << ": " << kernel.status().message();
             if (!kernel.ok()) continue;
-            ResourceEstimate real;
-            real.threads = source->threads;
-            real.shared_bytes = source->shared_bytes + resources->shared_bytes;
-            real.registers = real.registers_held = resources->registers;
-            int ours = occupancy(real, arch).blocks, drivers = *(*device)->resident_blocks(**kernel);
+            int ours = occupancy(*source, *resources, arch).blocks, drivers = *(*device)->resident_blocks(**kernel);
             ++compared, agreed += ours == drivers;
             EXPECT_EQ(ours, drivers) << candidate;
         }

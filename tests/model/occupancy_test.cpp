@@ -57,6 +57,18 @@ TEST(Occupancy, OfNvidiaCountsTheReservedSharedMemory) {
     expect({"sm_89", 128, 32, 99 * 1024 + 1, 0, shared_memory});
 }
 
+TEST(Occupancy, OfACompiledKernelAddsItsStaticSharedMemory) {
+    KernelSource source;
+    source.threads = 128, source.shared_bytes = 112 * 1024;
+    Resources compiled;
+    compiled.registers = 32, compiled.shared_bytes = 1024;
+    EXPECT_EQ(occupancy(source, compiled, *find_arch("sm_90a")).blocks, 2);
+    compiled.shared_bytes = 1025;
+    EXPECT_EQ(occupancy(source, compiled, *find_arch("sm_90a")).blocks, 1);
+    source.shared_bytes = 0, compiled.registers = 168;
+    EXPECT_EQ(occupancy(source, compiled, *find_arch("sm_90a")).blocks, 3);
+}
+
 TEST(Occupancy, OfCdnaFollowsWavesPerSimdAndLdsBlocks) {
     expect({"gfx942", 256, 128, 0, 4, registers});               // 4 waves per SIMD
     expect({"gfx942", 256, 129, 0, 3, registers});               // 136: 3

@@ -22,6 +22,7 @@ enum Fault : int {
     exits = 8,
     first_good = 9,
     rough_good = 10,  // the last whose error is 1e-4; those behind have 1e-6
+    misjudged = 11,   // the device holds fewer blocks of it than the model says
     disturbed = 12    // measured while clocks are held down and beside another program
 };
 

@@ -54,6 +54,7 @@ WorkerReply handle(const WorkerRequest& request, const std::string& mode) {
         if (place == does_not_compile) return failed(Outcome::compile, "error: expected ';'");
         if (place == crashes_the_compiler) raise(SIGILL);
         if (place == hangs_the_compiler && mode == "all") hang();
+        reply.resident_blocks = {4, 2};
         return reply;
     }
     if (mode == "slow") usleep(50000);
@@ -86,6 +87,7 @@ WorkerReply handle(const WorkerRequest& request, const std::string& mode) {
             break;
     }
     const double time = 1000 + 10.0 * static_cast<double>(place);
+    if (place != disturbed) reply.resident_blocks = {4, place == misjudged ? 1 : 2};
     reply.timings = {{time, time - 2, time + 2, time - 1, time + 1, 9}};
     if (place == disturbed) reply.remark = "clocks held down by power", reply.clock_mhz = 1410, reply.temperature_c = 88, reply.exclusive = 0;
     if (request.energy) reply.energy_j = energy_of(place);

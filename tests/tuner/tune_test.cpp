@@ -165,6 +165,14 @@ TEST_F(Tune, KeepsWhatDisturbedAMeasurement) {
     EXPECT_EQ(stored()[test::disturbed].clock_mhz, 1410);
 }
 
+TEST_F(Tune, ComparesTheModelsOccupancyWithTheDevices) {
+    const TuneReport report = run(options(14));
+    EXPECT_EQ(report.occupancy.compared, 4) << "places 9, 10, 11 and 13: of 12 the device says nothing, what is before does not run";
+    EXPECT_EQ(report.occupancy.agreed, 3);
+    EXPECT_EQ(report.occupancy.first_difference, to_json(report.trials[test::misjudged].config) + " in kernel 2 of 2: 2 blocks by the model, 1 by the device");
+    EXPECT_EQ(run(options(14)).occupancy.compared, 0) << "all were tried by an earlier run";
+}
+
 TEST_F(Tune, ABudgetCanBeAPartOfTheLegalConfigs) {
     TuneOptions part = options(0);
     part.budget_fraction = 0.06;
