@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <set>
 
 #include "model/amd_compiled.h"
+#include "model/candidate_share.h"
 
 namespace tilewright {
 namespace {
@@ -73,17 +73,16 @@ TEST_P(AmdSpace, DefaultsDoNotSpill) {
 class AmdCandidates : public AmdSpace {};
 INSTANTIATE_TEST_SUITE_P(Accepted, AmdCandidates, testing::ValuesIn(accepted), arch_of);
 
-// Every 400th candidate; every Nth where TILEWRIGHT_CANDIDATE_STRIDE is N. The order of work does not reach the kernel's code: section_kb is 0.
+// Every 400th candidate, or another share of them. The order of work does not reach the kernel's code: section_kb is 0.
 TEST_P(AmdCandidates, CompileAndTheModelKnowsTheirOccupancy) {
-    const char* given = getenv("TILEWRIGHT_CANDIDATE_STRIDE");
-    const size_t stride = given ? size_t(std::max(1, atoi(given))) : 400;
+    const CandidateShare share = candidate_share(400);
     std::vector<Job> all, jobs;
     for (const std::string& kind : kinds()) {
         const Problem problem = *parse_problem("forward:b4,hq16,sq4096," + kind);
         for (const Config& config : enumerate(search_space(problem, arch)))
             if (config.section_kb == 0) all.push_back({&arch, problem, config});
     }
-    for (size_t i = 0; i < all.size(); i += stride) jobs.push_back(all[i]);
+    for (size_t i = share.first; i < all.size(); i += share.stride) jobs.push_back(all[i]);
     int spilled = 0, misjudged = 0;
     compile_all(jobs, [&](const Job& job, const Result<Compiled>& compiled) {
         ASSERT_TRUE(compiled.ok()) << job.text() << ": " << compiled.status().message();

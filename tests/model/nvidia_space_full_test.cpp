@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "backends/nvidia/nvidia_backend.h"
 #include "backends/nvidia/nvrtc.h"
+#include "model/candidate_share.h"
 #include "model/model.h"
 #include "model/space.h"
 
@@ -21,11 +21,6 @@ namespace tilewright {
 namespace {
 
 const char* const archs[] = {"sm_80", "sm_90a"};
-// What a plain run takes of all jobs; TILEWRIGHT_CANDIDATE_STRIDE says another share.
-size_t stride_of(size_t usual) {
-    const char* given = getenv("TILEWRIGHT_CANDIDATE_STRIDE");
-    return given ? size_t(std::max(1, atoi(given))) : usual;
-}
 
 struct Job {
     const Arch* arch;
@@ -65,11 +60,11 @@ void compile_all(const std::vector<Job>& jobs, const std::function<void(const Jo
     }
 }
 
-// Every stride-th, of those whose kernels' texts differ.
-std::vector<Job> sample(const std::vector<Job>& all, size_t stride) {
+// A share of them, of those whose kernels' texts differ.
+std::vector<Job> sample(const std::vector<Job>& all, const CandidateShare& share) {
     std::vector<Job> some;
     std::set<std::string> seen;
-    for (size_t i = stride / 2; i < all.size(); i += stride) {
+    for (size_t i = share.first; i < all.size(); i += share.stride) {
         const Result<KernelSource> source = generate(dense_spec(all[i].problem, all[i].config), *all[i].arch);
         EXPECT_TRUE(source.ok()) << all[i].text() << ": " << source.status().message();
         if (source.ok() && seen.insert(all[i].arch->name + source->text).second) some.push_back(all[i]);
@@ -91,7 +86,7 @@ TEST(NvidiaSpace, DefaultsOfEveryVariantSpillNothingToSpeakOf) {
                         const Problem problem = *parse_problem(std::string("forward:b4,hq16,sq4096,") + head_dim + "," + dtype + mask + variant + (count++ % 2 ? ",sink" : ""));
                         all.push_back({&arch, problem, default_config(problem, arch)});
                     }
-    const std::vector<Job> jobs = sample(all, stride_of(25));
+    const std::vector<Job> jobs = sample(all, candidate_share(25));
     compile_all(jobs, [](const Job& job, const Result<Compiled>& compiled) {
         ASSERT_TRUE(compiled.ok()) << job.text() << ": " << compiled.status().message();
         EXPECT_EQ(nvidia::reason_to_reject(compiled->object.log, compiled->resources, nvidia::candidates_spill_bytes), "") << job.text();
@@ -114,7 +109,7 @@ TEST(NvidiaSpace, CandidatesCompile) {
                     for (const Config& config : enumerate(space))
                         if (config.section_kb == sections->values[0]) all.push_back({&arch, problem, config});
                 }
-        const std::vector<Job> jobs = sample(all, stride_of(900));
+        const std::vector<Job> jobs = sample(all, candidate_share(900));
         int spilled = 0, refused = 0;
         std::map<int, int> differences;  // of the estimate from the compiler's registers, in tens
         compile_all(jobs, [&](const Job& job, const Result<Compiled>& compiled) {
@@ -122,9 +117,10 @@ TEST(NvidiaSpace, CandidatesCompile) {
             EXPECT_GT(compiled->resources.matrix_instructions, 0) << job.text();
             spilled += compiled->resources.local_bytes > 0;
             refused += !nvidia::reason_to_reject(compiled->object.log, compiled->resources, nvidia::candidates_spill_bytes).empty();
-            if (compiled->resources.local_bytes > 0) std::printf("spills %lld bytes: %s\n", (long long)compiled->resources.spill_bytes, job.text().c_str());
             const Result<ResourceEstimate> estimate = estimate_resources(dense_spec(job.problem, job.config), arch);
             ASSERT_TRUE(estimate.ok());
+            if (compiled->resources.local_bytes > 0)
+                std::printf("spills %lld bytes, estimated %d of %d registers: %s\n", (long long)compiled->resources.spill_bytes, estimate->registers, estimate->register_budget, job.text().c_str());
             // On sm_90a the file says what a block is launched with, which is known.
             const int known = arch.family == Family::sm90 ? estimate->registers_held : std::min(estimate->registers, estimate->register_budget);
             ++differences[(compiled->resources.registers - known + (compiled->resources.registers < known ? -5 : 5)) / 10];
