@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/cli.h"
+#include "db/defaults.h"
 #include "model/space.h"
 #include "verify/cases.h"
 #include "verify/check_backward.h"
@@ -27,7 +28,14 @@ Problem typical_problem(Operation operation) {
     return problem;
 }
 
-// The model's choice, then few configs in which every value of every tunable occurs, both schedules and a maximum that never lags.
+// Configs of one kernel: the order of work does not reach its code.
+bool same_kernel(Config a, const Config& b) {
+    a.section_kb = b.section_kb;
+    return a == b;
+}
+
+// The model's choice, then few configs in which every value of every tunable occurs, both schedules and a maximum that never lags; of the forward also those that
+// ship as winners of this architecture, which pair values as users will.
 std::vector<Config> covering_configs(Operation operation, const Arch& arch) {
     Problem problem = typical_problem(operation);
     Space space = search_space(problem, arch);
@@ -56,6 +64,10 @@ std::vector<Config> covering_configs(Operation operation, const Arch& arch) {
     chosen.push_back(other);
     other.slack = 0;
     chosen.push_back(other);
+    for (const MeasurementRow& row : default_rows())
+        if (const Config& winner = row.measurement.config; row.problem.operation == operation && row.device.arch == arch.name &&
+                                                           std::ranges::none_of(chosen, [&](const Config& config) { return same_kernel(winner, config); }))
+            chosen.push_back(winner);
     return chosen;
 }
 
