@@ -1,6 +1,7 @@
 // The driver's functions over host memory, and the controls.
 #include "fake_cuda.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -50,15 +51,10 @@ int enter(const char* function) {
     FAKE_ENTER();            \
     if (contexts.empty()) return invalid_context
 
-bool any_capturing() {
-    for (auto& [handle, stream] : streams)
-        if (stream.capturing) return true;
-    return false;
-}
 // What the driver refuses while a stream is captured, but for a thread in relaxed mode.
 bool forbidden_now() {
     std::lock_guard lock(mutex);
-    return capture_mode != 2 && any_capturing();
+    return capture_mode != 2 && std::ranges::any_of(streams, [](const auto& stream) { return stream.second.capturing; });
 }
 bool known_stream(void* stream) {
     std::lock_guard lock(mutex);
