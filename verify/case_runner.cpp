@@ -160,6 +160,22 @@ Status CaseRunner::by_hand(Workload& w, const std::vector<double>& out, const st
     return {};
 }
 
+Status check_layouts(const CaseRunner& run, std::string_view parts, const std::function<bool(Layout)>& repeats) {
+    Workload first = run.random(parts);
+    TILEWRIGHT_RETURN_IF_ERROR(run.check(first));
+    for (Layout layout : all_layouts) {
+        WorkloadOptions options;
+        options.layout = layout;
+        Workload other = run.random(parts, options);
+        Status status = run.run(other);
+        if (status.code() == StatusCode::unsupported && !repeats(layout)) continue;
+        TILEWRIGHT_RETURN_IF_ERROR(at(name(layout), status));
+        if (repeats(layout)) TILEWRIGHT_RETURN_IF_ERROR(at(std::string(name(layout)) + " and rows_first", same_bits(first, other)));
+        else TILEWRIGHT_RETURN_IF_ERROR(at(name(layout), run.matches_reference(other)));
+    }
+    return {};
+}
+
 Status same_bits(const Workload& a, const Workload& b, const RowFilter& included) {
     std::vector<const Tensor*> in_a = a.written(), in_b = b.written();
     for (size_t n = 0; n < std::min(in_a.size(), in_b.size()); ++n) {  // an lse need not be there in both

@@ -67,6 +67,10 @@ using RowFilter = std::function<bool(const RowIndex&)>;
 // ok if what was written in the rows that `included` names is equal bit by bit (any NaN equals any other).
 Status same_bits(const Workload& a, const Workload& b, const RowFilter& included = {});
 
+// The same numbers in every layout: right as they come, and the same bits in each layout that `repeats`. In others, which may have a kernel of their
+// own or none, right too.
+Status check_layouts(const CaseRunner& run, std::string_view parts, const std::function<bool(Layout)>& repeats);
+
 // Views that share the buffers' numbers: only those rows, that head, of all tensors concerned.
 void keep_keys(Workload& workload, int64_t first, int64_t count);
 void keep_queries(Workload& workload, int64_t first, int64_t count);
