@@ -86,7 +86,8 @@ int become(const Start& start) {
 }
 
 // 0 and the new process's id, or the reason why there is none. Signals are blocked until it has become the program: a handler of ours must not
-// run in there, on our memory.
+// run in there, on our memory. By vfork's sharing it the reason is known before this returns; a pipe for it would be held open, and waited for, by whatever another thread forks
+// at the moment. (The thread sanitizer makes vfork a fork; with it the program seems to have ended with status 127.)
 int spawn(const Start& start, pid_t& pid) {
     sigset_t all, before;
     sigfillset(&all);

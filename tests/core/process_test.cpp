@@ -114,6 +114,9 @@ TEST(Process, DropsOutputBeyondTheLimitWithoutBlockingTheProgram) {
 }
 
 TEST(Process, SaysWhichProgramIsNotThere) {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "this sanitizer makes vfork a fork: why there is no program stays in the new process's memory, which ends with status 127";
+#endif
     auto result = run_process({.arguments = {"/nonexistent/compiler"}});
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.status().code(), StatusCode::not_found);
