@@ -23,7 +23,9 @@ ResourceEstimate sm90_resources(const KernelSpec& spec) {
     result.threads = kernel::sm90_threads(tile);
     result.shared_bytes = kernel::sm90_shared_bytes(tile);
     const Problem& p = spec.problem;
-    result.registers = kernel::sm90_register_estimate(tile) + kernel::sm90_variant_registers(tile, p.softcap, p.bias, p.alibi);
+    const bool masked = p.window_left != -1 || p.window_right != -1;
+    result.registers = kernel::sm90_register_estimate(tile) + kernel::sm90_variant_registers(tile, p.softcap, p.bias, p.alibi) +
+                       kernel::sm90_half_registers(tile, masked, spec.config.turns != 0);
     result.register_budget = kernel::sm90_register_limit(tile.workers, tile.blocks);
     result.registers_held = kernel::sm90_registers_launched(tile.workers, tile.blocks);  // divided anew at run time
     result.padded_dims = kernel::round_up(tile.head_dim, 16) + kernel::round_up(tile.head_dim_v, 8);
@@ -36,7 +38,7 @@ ResourceEstimate sm80_resources(const KernelSpec& spec) {
     result.threads = kernel::sm80_threads(tile);
     result.shared_bytes = kernel::sm80_shared_bytes(tile);
     const Problem& p = spec.problem;
-    result.registers = kernel::sm80_register_estimate(tile, kernel::sm80_variant_registers(tile, p.softcap, p.bias, p.alibi));
+    result.registers = kernel::sm80_register_estimate(tile, kernel::sm80_schedule_registers(tile) + kernel::sm80_variant_registers(tile, p.softcap, p.bias, p.alibi));
     result.register_budget = kernel::sm80_register_limit(tile);
     result.registers_held = std::min(result.registers, result.register_budget);
     result.padded_dims = kernel::round_up(tile.head_dim, 16) + kernel::round_up(tile.head_dim_v, 16);

@@ -116,7 +116,9 @@ TEST(NvidiaSpace, CandidatesCompile) {
             ASSERT_TRUE(compiled.ok()) << job.text() << ": " << compiled.status().message();
             EXPECT_GT(compiled->resources.matrix_instructions, 0) << job.text();
             spilled += compiled->resources.local_bytes > 0;
-            refused += !nvidia::reason_to_reject(compiled->object.log, compiled->resources, nvidia::candidates_spill_bytes).empty();
+            const std::string reason = nvidia::reason_to_reject(compiled->object.log, compiled->resources, nvidia::candidates_spill_bytes);
+            refused += !reason.empty();
+            if (!reason.empty()) std::printf("refused, %s: %s\n", reason.c_str(), job.text().c_str());
             const Result<ResourceEstimate> estimate = estimate_resources(dense_spec(job.problem, job.config), arch);
             ASSERT_TRUE(estimate.ok());
             if (compiled->resources.local_bytes > 0)
