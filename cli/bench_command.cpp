@@ -41,7 +41,7 @@ struct Row {
     Problem problem;
     LookupResult found;
     Samples tiled, standard;  // us; standard stays empty where the score matrix would be too large
-    Samples peer;             // of the CPU: sgemm's GFLOP/s, or for decoding GB/s of a plain read of as many bytes; may stay empty
+    Samples peer;             // of the CPU: sgemm's GFLOP/s, or for decoding GB/s of a plain read; may stay empty
     bool reads() const { return problem.operation == Operation::decode; }
     double of_peer() const { return (reads() ? gbps(tiled) : gflops(tiled)) / peer.median(); }
     double gflops(const Samples& times) const { return useful_flops(problem) / times.median() * 1e-3; }
@@ -113,7 +113,7 @@ private:
     std::function<double()> peer_of(const Problem& problem) {
         const DeviceInfo& info = device_->info();
         if (info.arch.family != Family::cpu) return {};
-        if (problem.operation == Operation::decode) return [read = ReadPeer(int64_t(compulsory_bytes(problem)), info.arch.units)] { return read.run(); };
+        if (problem.operation == Operation::decode) return [read = ReadPeer(info.arch.last_level_cache_bytes, info.arch.units)] { return read.run(); };
         if (!peer_) return {};
         return [this] { return peer_->run(); };
     }

@@ -16,7 +16,7 @@ TILEWRIGHT_DEVICE void add_up(Vector (&x)[lanes]) {
 // Of a row of `count` elements, the vector at `column`, a constant after unrolling: zeros past the end, which is never read past.
 template <int count, class Element>
 TILEWRIGHT_DEVICE Vector load_part(const Element* row, int column) {
-    if constexpr (count % lanes == 0) return load(row, column, column + lanes);
+    if constexpr (count % lanes == 0) return load_vector(row + column);
     else return load(row, column, count);
 }
 
@@ -28,9 +28,9 @@ struct Rows {
     const Element* const (&next)[block_kv];
 };
 // To the second level: the first has too few requests in flight to keep the memory busy.
-template <int bytes>
+template <int begin, int end>
 TILEWRIGHT_DEVICE void fetch(const void* row) {
-    TILEWRIGHT_REGISTERS for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const char*)row + i, 0, 2);
+    TILEWRIGHT_REGISTERS for (int i = begin; i < end; i += 64) __builtin_prefetch((const char*)row + i, 0, 2);
 }
 
 // Scores of `tall` queries with all keys of a tile, as many keys at once as fill a vector with sums, each the sum of a vector.
@@ -38,7 +38,7 @@ template <int tall, int block_kv, int head_dim, int next_bytes, class Element>
 TILEWRIGHT_DEVICE void multiply_keys(float* scores, const float* query, const Rows<Element, block_kv>& keys) {
     constexpr int depth = round_up(head_dim, lanes), together = lanes / tall;
     for (int key = 0; key < block_kv; key += together) {
-        TILEWRIGHT_REGISTERS for (int k = 0; k < together; ++k) fetch<next_bytes>(keys.next[key + k]);
+        TILEWRIGHT_REGISTERS for (int k = 0; k < together; ++k) fetch<0, next_bytes>(keys.next[key + k]);
         Vector sums[lanes] = {};
         TILEWRIGHT_REGISTERS for (int c = 0; c < depth; c += lanes) {
             Vector left[tall];
@@ -56,13 +56,13 @@ TILEWRIGHT_DEVICE void multiply_keys(float* scores, const float* query, const Ro
 
 // output[tall][N], `wide` vectors from `column` on, += p[tall][block_kv] times the values [begin, end) of a tile. With `skips` those
 // whose probability is zero are left out.
-template <int tall, int wide, int N, int head_dim_v, bool skips, int next_bytes, class Element, int block_kv>
+template <int tall, int wide, int N, int head_dim_v, bool skips, int next_begin, int next_end, class Element, int block_kv>
 TILEWRIGHT_DEVICE void multiply_values(float* output, const float* p, const Rows<Element, block_kv>& values, int column, int begin, int end) {
     Vector block[tall][wide];
     TILEWRIGHT_REGISTERS for (int m = 0; m < tall; ++m)
         TILEWRIGHT_REGISTERS for (int j = 0; j < wide; ++j) block[m][j] = *(Vector*)(output + m * N + column + j * lanes);
     for (int key = begin; key < end; ++key) {
-        fetch<next_bytes>(values.next[key]);
+        fetch<next_begin, next_end>(values.next[key]);
         if (skips && p[key] == 0) continue;
         Vector right[wide];
         TILEWRIGHT_REGISTERS for (int j = 0; j < wide; ++j) right[j] = load_part<head_dim_v>(values.at[key], column + j * lanes);
@@ -75,10 +75,14 @@ TILEWRIGHT_DEVICE void multiply_values(float* output, const float* p, const Rows
 template <int tall, int N, int head_dim_v, bool skips, int next_bytes, class Element, int block_kv>
 TILEWRIGHT_DEVICE void multiply_values(float* output, const float* p, const Rows<Element, block_kv>& values, int begin, int end) {
     constexpr int wide = lanes == 16 ? 4 : 2, vectors = N / lanes, tail = vectors % wide;
-    if constexpr (tail > 0) multiply_values<tall, tail, N, head_dim_v, skips, next_bytes>(output, p, values, 0, begin, end);
-    else multiply_values<tall, wide, N, head_dim_v, skips, next_bytes>(output, p, values, 0, begin, end);
-    for (int column = (tail > 0 ? tail : wide) * lanes; column < N; column += wide * lanes)
-        multiply_values<tall, wide, N, head_dim_v, skips, 0>(output, p, values, column, begin, end);
+    // The first two walks over the values share what is to be fetched: in a walk that fetches nothing the memory rests.
+    constexpr int half = vectors > wide ? (next_bytes / 64 + 1) / 2 * 64 : next_bytes;
+    if constexpr (tail > 0) multiply_values<tall, tail, N, head_dim_v, skips, 0, half>(output, p, values, 0, begin, end);
+    else multiply_values<tall, wide, N, head_dim_v, skips, 0, half>(output, p, values, 0, begin, end);
+    constexpr int second = (tail > 0 ? tail : wide) * lanes;
+    if constexpr (second < N) multiply_values<tall, wide, N, head_dim_v, skips, half, next_bytes>(output, p, values, second, begin, end);
+    for (int column = second + wide * lanes; column < N; column += wide * lanes)
+        multiply_values<tall, wide, N, head_dim_v, skips, 0, 0>(output, p, values, column, begin, end);
 }
 
 }  // namespace cpu
