@@ -103,7 +103,7 @@ int64_t keys_seen(const Problem& p) {
 
 // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where its part finds
 // registers beside dK (and dV), unless a repeatable result is asked for. Beside dK alone it saves two products of eight, which pays for clearing and
-// reading the sums where a query sees many keys.
+// reading the sums where a query sees many keys. Where it sees some, work row by row is hidden beside the products of 128 columns (docs/performance-log.md).
 Config sm90_backward_config(const Problem& problem, const Arch& arch, bool aligned) {
     bool wide = !takes_sm90_backward(problem, arch, aligned);
     KernelSpec spec{wide ? attention_backward_keys_alone : attention_backward_keys, problem, {}, aligned};
@@ -116,7 +116,11 @@ Config sm90_backward_config(const Problem& problem, const Arch& arch, bool align
     config.dq = 1;
     for (int block_q : {problem.head_dim <= 64 && !wide ? 128 : 64, 64}) {
         config.block_q = block_q;
-        if (nvidia_text(spec, arch).ok()) return config;
+        if (!nvidia_text(spec, arch).ok()) continue;
+        if (wide || problem.head_dim <= 64 || problem.alibi || problem.softcap || keys_seen(problem) < many_keys / 2) return config;  // some would spill
+        const Config without = config;
+        config.persistent = 1, config.section_kb = 16 * 1024;
+        return nvidia_text(spec, arch).ok() ? config : without;
     }
     return apart;
 }
@@ -125,7 +129,8 @@ Config sm90_backward_config(const Problem& problem, const Arch& arch, bool align
 
 std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& given, const Arch& arch, bool aligned) {
     Config config = given;
-    if (problem.packed) config.dq = 0;
+    if (problem.packed) config.dq = config.persistent = 0;
+    if (problem.seq_kv == 0 || !takes_copy_engine_backward(problem, arch, aligned)) config.persistent = 0;  // nobody walks over keys, or not so
     std::vector<BackwardLaunch> plan{{attention_backward_prologue, config}};
     if (arch.backend == "amd") {
         add_amd_passes(problem, config, arch, plan);
@@ -136,7 +141,7 @@ std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& 
     } else {
         plan.push_back({attention_backward_keys, config});
         if (config.dq == 0) plan.push_back({attention_backward_queries, arch.family == Family::cpu ? config : changed_over(config)});
-        else plan.push_back({attention_backward_epilogue, config});
+        else if (!config.persistent) plan.push_back({attention_backward_epilogue, config});
         if (problem.bias) plan.push_back({attention_backward_bias, plan.back().config}), plan.back().config.dq = 0;
     }
     if (problem.sink) plan.push_back({attention_backward_sink, config});
@@ -162,6 +167,7 @@ BackwardWorkspace backward_workspace(const Problem& p, const Config& config) {
     workspace.statistics_bytes = queries * static_cast<int64_t>(sizeof(float));
     if (config.dq) workspace.query_sum_bytes = workspace.statistics_bytes * kernel::backward_sum_columns(static_cast<int>(p.head_dim));
     if (config.dq == 2) workspace.order_bytes = queries / kernel::backward_least_block_q * static_cast<int64_t>(sizeof(unsigned));
+    if (config.persistent) workspace.count_bytes = kernel::backward_counts(p.batch * p.heads_kv) * static_cast<int64_t>(sizeof(unsigned));
     return workspace;
 }
 
@@ -183,7 +189,9 @@ void use_workspace(const BackwardWorkspace& workspace, void* address, kernel::Ba
     parameters.deltas = reinterpret_cast<float*>(bytes + workspace.statistics_bytes);
     bytes += 2 * workspace.statistics_bytes;
     parameters.query_sums = workspace.query_sum_bytes ? reinterpret_cast<float*>(bytes) : nullptr;
-    parameters.turns = workspace.order_bytes ? reinterpret_cast<unsigned*>(bytes + workspace.query_sum_bytes) : nullptr;
+    bytes += workspace.query_sum_bytes;
+    parameters.turns = workspace.order_bytes ? reinterpret_cast<unsigned*>(bytes) : nullptr;
+    parameters.counts = workspace.count_bytes ? reinterpret_cast<unsigned*>(bytes + workspace.order_bytes) : nullptr;
 }
 
 }  // namespace tilewright

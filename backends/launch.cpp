@@ -58,6 +58,15 @@ void fill_work_order(const KernelSpec& spec, kernel::PackedParameters& packed, i
     p.tiles = packed.sequences == 0 || p.seq_q == 0 ? 0 : static_cast<int>(slots * (p.heads_q / group));
 }
 
+namespace {
+// The heads whose tiles come first, of all: so many that the others are prepared long before a device has got there. Most have fewer multiprocessors.
+int first_heads(int64_t all_heads, int section_heads, int64_t tiles_of_head) {
+    constexpr int64_t first_tiles = 160;
+    const int64_t of_section = section_heads * std::max<int64_t>(1, tiles_of_head), sections = (first_tiles + of_section - 1) / of_section;
+    return static_cast<int>(std::min(all_heads, sections * section_heads));
+}
+}  // namespace
+
 void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backward, int dies) {
     kernel::ForwardParameters& p = backward.forward;
     int64_t rows = backward.padded_queries, columns = 0, block = kernel::backward_query_block, heads = int64_t{p.batch} * p.heads_q;
@@ -77,6 +86,14 @@ void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backwar
     if (spec.config.dq) bytes += columns * kernel::backward_sum_columns(static_cast<int>(spec.problem.head_dim)) * static_cast<int64_t>(sizeof(float));
     if (spec.config.section_kb > 0 && bytes > 0) section = int64_t{spec.config.section_kb} * 1024 / bytes;
     p.section_heads = static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
+    if (is_over_keys(spec.kind) && spec.config.persistent) backward.prepared_heads = first_heads(heads, p.section_heads, blocks);
+    if (spec.kind == KernelKind::attention_backward_prologue && spec.config.persistent) {
+        KernelSpec keys = spec;
+        keys.kind = KernelKind::attention_backward_keys;
+        kernel::BackwardParameters of_keys = backward;
+        fill_work_order(keys, of_keys, dies);
+        p.tiles = static_cast<int>(int64_t{of_keys.prepared_heads} * (p.heads_q / p.heads_kv) * blocks);
+    }
 }
 
 }  // namespace tilewright

@@ -26,6 +26,14 @@ struct PaddedQuery {
         if constexpr (Config::packed) return (long long)head * p.seq_q + (batch + query);
         else return ((long long)batch * p.heads_q + head) * p.seq_q + query;
     }
+    // What the passes read of it; `dot` is that of the gradient of its output with its output, 0 if it sees nothing.
+    TILEWRIGHT_DEVICE float log_sum(const ForwardParameters& p, int head) const {
+        if (!inside() || p.lse[given(p, head)] == -infinity) return infinity;
+        return natural_log_sums<Config> ? p.lse[given(p, head)] : p.lse[given(p, head)] * log2_of_e;
+    }
+    TILEWRIGHT_DEVICE float delta(const PlainBackwardParameters& p, int head, float dot) const {
+        return inside() && p.lse_gradient ? dot - p.lse_gradient[given(p.forward, head)] : dot;
+    }
     // Does any key take part in its softmax, as far as the mask goes?
     TILEWRIGHT_DEVICE bool sees_keys(const ForwardParameters& p) const {
         if constexpr (Config::mask == Mask::none) return seq_kv > 0;
@@ -43,19 +51,13 @@ TILEWRIGHT_DEVICE void attention_backward_prologue(const typename Arch::Argument
     const ForwardParameters& forward = p.forward;
     Arch::for_each_query(arguments, [&](int batch, int head, int padded) {
         PaddedQuery<Config> at(p, batch, padded);
-        float log_sum = infinity, delta = 0;
-        bool inside = at.inside();
-        long long given = at.given(forward, head);
-        if (inside) {
-            if (forward.lse[given] != -infinity) log_sum = natural_log_sums<Config> ? forward.lse[given] : forward.lse[given] * log2_of_e;
-            if (at.sees_keys(forward))
-                delta = Arch::template dot<Config::head_dim_v>(row_of((const Element*)forward.out, forward.out_strides, at.batch, head, at.query),
-                                                               row_of((const Element*)p.out_gradient, p.out_gradient_strides, at.batch, head, at.query));
-        }
-        delta = Arch::sum_of_sharers(delta);  // lanes whose queries differ take part in it together
-        if (inside && p.lse_gradient) delta -= p.lse_gradient[given];
+        float dot = 0;
+        if (at.inside() && at.sees_keys(forward))
+            dot = Arch::template dot<Config::head_dim_v>(row_of((const Element*)forward.out, forward.out_strides, at.batch, head, at.query),
+                                                         row_of((const Element*)p.out_gradient, p.out_gradient_strides, at.batch, head, at.query));
+        dot = Arch::sum_of_sharers(dot);  // lanes whose queries differ take part in it together
         long long row = ((long long)batch * forward.heads_q + head) * p.padded_queries + padded;
-        if (Arch::leads_row()) p.log_sums[row] = log_sum, p.deltas[row] = delta;
+        if (Arch::leads_row()) p.log_sums[row] = at.log_sum(forward, head), p.deltas[row] = at.delta(p, head, dot);
         if constexpr (Config::dq != 0) Arch::clear_query_sums(p, row);
     });
 }

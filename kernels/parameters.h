@@ -119,7 +119,12 @@ struct PlainBackwardParameters {
     // added to it, [batch][heads_q][padded_queries / block_q].
     float* query_sums;
     unsigned* turns;
+    // Config::persistent alone (arch/sm90_backward_rows.h), cleared by the prologue: backward_counts() of what is drawn and done of the work row by row that
+    // the pass over keys does. The prologue does that of the first heads: KV heads, counted through all batches.
+    unsigned* counts;
+    int prepared_heads;
 };
+constexpr long long backward_counts(long long all_kv_heads) { return 2 + 2 * all_kv_heads; }
 
 // All that a backward may be told. Kernels of problems with a bias or of packed sequences take it whole, others what it begins with.
 struct BackwardParameters : PlainBackwardParameters {

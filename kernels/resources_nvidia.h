@@ -107,12 +107,15 @@ constexpr int sm90_query_stages(const NvidiaTile& t) {
 constexpr int sm90_shared_bytes(const NvidiaTile& t) { return sm90_shared_bytes(t, sm90_query_stages(t)); }
 // The backward's passes: what is scored [0] and carried [1] of the rows, and in a ring of the columns; the statistics of columns over
 // keys, of rows over queries. Where the pass over keys gives dQ: dS in two buffers, and one tile of its sums. Barriers: 2 full and 1 free for the
-// rows, 4 for each stage, 4 for dS, 2 for the sums; the tile's index; a mark. Offsets and sizes in bytes.
+// rows, 4 for each stage, 4 for dS, 2 for the sums; the tile's index; a mark. Where it works row by row, a place for each warp of the loading warpgroup that
+// does so, a barrier for each of these and of the consumers, and one for the tile. Offsets and sizes in bytes.
 constexpr int nvidia_backward_rows_threads = 256;
+constexpr int sm90_most_shared = 227 * 1024;  // of a block
+constexpr int sm90_warps_by_rows = 2;         // of the loading warpgroup, where the pass works row by row too
 struct Sm90BackwardShared {
-    int row_bytes[2], column_bytes[2], changes, changes_bytes, sums, statistics, statistics_bytes, barriers, bytes;
+    int row_bytes[2], column_bytes[2], changes, changes_bytes, sums, statistics, statistics_bytes, by_rows, by_rows_bytes, barriers, bytes;
 };
-constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int scored_depth, int carried_depth, int stages, bool over_keys, bool gives_queries) {
+constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int scored_depth, int carried_depth, int stages, bool over_keys, bool gives_queries, bool works_by_rows) {
     Sm90BackwardShared s{};
     s.row_bytes[0] = sm90_tile_bytes(rows, scored_depth), s.row_bytes[1] = sm90_tile_bytes(rows, carried_depth);
     s.column_bytes[0] = sm90_tile_bytes(columns, scored_depth), s.column_bytes[1] = sm90_tile_bytes(columns, carried_depth);
@@ -121,8 +124,12 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
     s.sums = s.changes + 2 * s.changes_bytes;
     s.statistics = s.sums + (gives_queries ? columns * backward_sum_columns(scored_depth) * 4 : 0);
     s.statistics_bytes = 4 * (over_keys ? columns : rows);
-    s.barriers = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
-    s.bytes = s.barriers + 8 * (11 + 4 * stages) + sm90_alignment;
+    s.by_rows = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
+    int barriers = 8 * (11 + 4 * stages + (works_by_rows ? 1 + sm90_warps_by_rows + rows / 16 : 0));
+    if (works_by_rows)  // the most of 16, 8 and 4 KiB that there is room for
+        for (s.by_rows_bytes = 16 * 1024; s.by_rows_bytes > 4096 && s.by_rows + sm90_warps_by_rows * s.by_rows_bytes + barriers + sm90_alignment > sm90_most_shared;) s.by_rows_bytes /= 2;
+    s.barriers = s.by_rows + sm90_warps_by_rows * s.by_rows_bytes;
+    s.bytes = s.barriers + barriers + sm90_alignment;
     return s;
 }
 // The same of wide heads, one gradient a pass (sm90_backward_wide.h): what is carried of the rows only where there is a dP; buffers of columns, of
@@ -160,6 +167,7 @@ constexpr int sm90_register_limit(int workers, int blocks, int loading) {
 }
 constexpr int sm90_register_limit(int workers, int blocks) { return sm90_register_limit(workers, blocks, sm90_registers_loading(workers)); }
 constexpr int sm90_backward_registers_loading = 24;  // one thread deals and copies, and looks at nothing
+constexpr int sm90_backward_registers_by_rows = 40;  // the same, where two warps work row by row
 // The assembler wants all operands of one instruction in the registers that the block was launched with.
 constexpr int sm90_operand_registers(const NvidiaTile& t) { return max_of(t.block_kv, round_up(t.head_dim_v, 8)) / 2 + 26; }
 // Output, scores, rounded scores where both live at once, and what addresses and maxima take.

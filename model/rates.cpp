@@ -41,9 +41,10 @@ Work work_of_pass(const KernelSpec& spec, const TileCounts& counts) {
     return {(2 * owned + walked) * (d + d_v) * element + bias + sums, 2 * pairs * columns, pairs};
 }
 
-// Rows that are read and written once: of the epilogue the sums and dQ, else out, dOut and the statistics.
+// Rows that are read and written once: of the epilogue the sums and dQ, else out, dOut and the statistics. A persistent pass over keys does both.
 Work work_of_rows(const KernelSpec& spec) {
     const Problem& p = spec.problem;
+    if (spec.config.persistent) return {};
     double rows = double(p.batch * p.heads_q * p.seq_q);
     if (spec.kind == KernelKind::attention_backward_epilogue) return {rows * (sum_bytes(p) + double(p.head_dim) * double(size_of(p.dtype))), 0, 0};
     return {rows * (2 * double(p.head_dim_v) * double(size_of(p.dtype)) + 12), 0, 0};

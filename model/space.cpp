@@ -95,6 +95,7 @@ std::vector<SpaceField> backward_fields(const Problem& problem, const Arch& arch
         {"workers", &Config::workers, cpu ? Values{1} : Values{1, 2, 3, 4}},
         {"section_kb", &Config::section_kb, sections_of(problem, arch)},
         {"dq", &Config::dq, {0, 1, 2}},
+        {"persistent", &Config::persistent, arch.family == Family::sm90 ? Values{0, 1} : Values{0}},
     };
 }
 

@@ -28,7 +28,7 @@ Status check_sm90_backward(const KernelSpec& spec) {
     if (columns % 16 || columns > 128) return refuse(of_columns, columns, "it must be a multiple of 16, up to 128");
     if (kernel::backward_query_block % c.block_q) return refuse("block_q", c.block_q, "the backward's must divide " + std::to_string(kernel::backward_query_block));
     if (p.head_dim % 8 || p.head_dim_v % 8) return refuse("head_dim", p.head_dim % 8 ? p.head_dim : p.head_dim_v, "aligned rows have a multiple of 8 columns");
-    if (c.blocks != 1 || c.persistent) return refuse(c.persistent ? "persistent" : "blocks", c.persistent ? 1 : c.blocks, "the backward always has one block on a multiprocessor, which draws tiles: blocks must be 1, persistent 0");
+    if (c.blocks != 1) return refuse("blocks", c.blocks, "the backward always has one block on a multiprocessor, which draws tiles: it must be 1");
     return {};
 }
 
@@ -41,7 +41,7 @@ std::string sm90_backward_prelude(DType dtype, int columns, int part) {
 // Of a pass by warpgroups, whose needs are checked against what the multiprocessor has. `part`: columns of a worker's part of dQ.
 Result<FamilyText> by_warpgroups(const KernelSpec& spec, const Arch& arch, const char* header, const char* type, int registers, int64_t shared_bytes, int part) {
     const Config& c = spec.config;
-    if (int limit = kernel::sm90_register_limit(c.workers, 1, kernel::sm90_backward_registers_loading); registers > limit)
+    if (int limit = kernel::sm90_register_limit(c.workers, 1, c.persistent ? kernel::sm90_backward_registers_by_rows : kernel::sm90_backward_registers_loading); registers > limit)
         return refuse("registers of a thread, estimated,", registers, "it has " + std::to_string(limit));
     if (shared_bytes > arch.shared_bytes_per_block) return refuse("shared bytes of a block", shared_bytes, arch.name + " allows " + std::to_string(arch.shared_bytes_per_block));
     FamilyText text;
@@ -62,9 +62,10 @@ Result<FamilyText> sm90_backward_text(const KernelSpec& spec, const Arch& arch) 
     TILEWRIGHT_RETURN_IF_ERROR(check_sm90_backward(spec));
     if (c.dq && d > 128) return refuse("head_dim", d, "up to 128 columns of dQ are summed beside dK and dV: dq must be 0");
     if (c.dq && (c.workers != 2 || (c.block_q != 64 && c.block_q != 128))) return refuse("block_q", c.block_q, "two warpgroups share 64 or 128 queries of dQ");
+    if (c.persistent && !c.dq) return refuse("persistent", 1, "a pass that does not sum dQ has no work row by row to do beside: it must be 0");
     int part = c.dq && over_keys ? kernel::backward_sum_columns(d) * columns / 128 : 32;
     TILEWRIGHT_ASSIGN_OR_RETURN(FamilyText text, by_warpgroups(spec, arch, "arch/sm90_backward.h", "Sm90Backward<Config>", sm90_backward_registers(p, columns, over_keys, c.dq != 0),
-                                                               kernel::sm90_backward_shared(rows, columns, d, d_v, c.stages, over_keys, c.dq != 0).bytes, part));
+                                                               kernel::sm90_backward_shared(rows, columns, d, d_v, c.stages, over_keys, c.dq != 0, c.dq && c.persistent).bytes, part));
     text.prelude += wgmma("wgmma_output", d, p.dtype, true, true) + (over_keys && d_v != d ? wgmma("wgmma_output", d_v, p.dtype, true, true) : "");
     return text;
 }
@@ -84,6 +85,7 @@ Result<FamilyText> sm90_wide_backward_text(const KernelSpec& spec, const Arch& a
     bool over_keys = is_over_keys(spec.kind), carried = gives_carried(spec.kind), gives_queries = c.dq && over_keys && !carried;
     int rows = over_keys ? c.block_kv : c.block_q, columns = over_keys ? c.block_q : c.block_kv, d = (int)p.head_dim, d_v = (int)p.head_dim_v;
     TILEWRIGHT_RETURN_IF_ERROR(check_sm90_backward(spec));
+    if (c.persistent) return refuse("persistent", 1, "gradients in passes of their own leave no shared memory for work row by row: it must be 0");
     if (c.dq == 2) return refuse("dq", 2, "gradients in passes of their own leave no room for an order of the sums of dQ: it must be 0 or 1");
     if (c.dq && (c.workers != 2 || c.block_q != 64)) return refuse("block_q", c.block_q, "two warpgroups share 64 queries of dQ");
     int part = gives_queries ? kernel::backward_sum_columns(d) * columns / 128 : 32;

@@ -20,7 +20,9 @@ struct Config {
     int packs_heads = 0; // 1: the query heads of a KV head share a tile
     int section_kb = 0;  // work order: heads walk together while their K and V fit in so much cache; 0: all heads (of a die, where a device has several)
     int dot16 = 0;       // CPU: 1: the processor's 16-bit dot products, which are faster than float on some and slower on others
-    int persistent = 0;  // 1: as many blocks as fit the device, tiles dealt at run time; 0: one block a tile
+    // 1: as many blocks as fit the device, tiles dealt at run time; 0: one block a tile. Backward, sm_90a, whose tiles always are dealt so: 1: the pass over keys
+    // that sums dQ does the work of the prologue and the epilogue too; 0: these are kernels of their own.
+    int persistent = 0;
     int units = 0;       // decode: pieces of work for each multiprocessor (thread) that keys are cut into; 0: as the device likes
     int early_kb = 0;    // decode, sm_90a: a block asks for so much of its keys and values while the kernel before is still running; 0: it waits
     // Backward: 0: dQ has a pass of its own; 1: the pass over keys adds to it in memory, in any order; 2: in a fixed order, so that results

@@ -45,6 +45,8 @@ TILEWRIGHT_DEVICE void copy_panel(unsigned to, const TensorMap* map, unsigned ba
 }
 // Between what threads write to shared memory and what the matrix unit reads of it next.
 TILEWRIGHT_DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// Between what threads write to memory and what the copy engine does there.
+TILEWRIGHT_DEVICE void fence_async_memory() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 template <int registers>
 TILEWRIGHT_DEVICE void give_registers() {
@@ -112,6 +114,16 @@ TILEWRIGHT_DEVICE void await_turn(const unsigned* turn, unsigned mine) {
     unsigned now;
     do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(turn) : "memory");
     while (now != mine);
+    asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+// The same of what may take long.
+TILEWRIGHT_DEVICE void await_count(const unsigned* count, unsigned whole) {
+    for (;;) {
+        unsigned now;
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(count) : "memory");
+        if (now == whole) break;
+        asm volatile("nanosleep.u32 1000;");
+    }
     asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 TILEWRIGHT_DEVICE void give_turn(unsigned* turn) {

@@ -21,8 +21,14 @@ struct NvidiaBackwardRows : nvidia::Common {
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_query(const Arguments& arguments, Body&& body) {
         const PlainBackwardParameters& p = arguments.parameters;
+        if constexpr (Config::persistent) clear_counts(p);
         int blocks = p.padded_queries / backward_query_block, head = blockIdx.x / blocks, first = blockIdx.x % blocks * backward_query_block;
         for (int i = threadIdx.x / lanes; i < backward_query_block; i += threads / lanes) body(head / p.forward.heads_q, head % p.forward.heads_q, first + i);
+    }
+    // Of a pass over keys that works row by row beside.
+    static TILEWRIGHT_DEVICE void clear_counts(const PlainBackwardParameters& p) {
+        if (blockIdx.x == 0)
+            for (int i = threadIdx.x; i < backward_counts(p.forward.batch * p.forward.heads_kv); i += threads) p.counts[i] = 0;
     }
     // Every lane of the warp gets the sum of it, and may store it.
     template <class Body>
@@ -68,7 +74,7 @@ struct NvidiaBackwardRows : nvidia::Common {
             const float4* from = (const float4*)(tile + Sums::place(row % Config::block_q, c / 16 * 16));
             unsigned x[4];
             TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i) {
-                float4 two = from[i];  // pairs of columns, 8 apart
+                float4 two = from[Sums::four(int(row % 8), i)];  // pairs of columns, 8 apart
                 bool upper = c % 16 != 0;
                 float low = upper ? two.z : two.x, high = upper ? two.w : two.y;
                 x[i] = nobody ? 0 : ptx::pack(Element(), low * p.forward.scale, high * p.forward.scale);

@@ -49,6 +49,7 @@ TILEWRIGHT_DEVICE uint4 load_shared4(unsigned from) {
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(from) : "memory");
     return x;
 }
+TILEWRIGHT_DEVICE void load_shared(float2& x, unsigned from) { asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory"); }
 TILEWRIGHT_DEVICE void load_shared(float4& x, unsigned from) {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(from) : "memory");
 }

@@ -14,10 +14,11 @@ struct Sm90Backward : hopper::Common {
     using Config = Config_;
     using Element = typename Config::Element;
     using Tile = BackwardTile<Config>;
-    static constexpr bool over_keys = Config::over_keys, gives_queries = over_keys && Config::dq != 0, ordered = Config::dq == 2;
+    static constexpr bool over_keys = Config::over_keys, gives_queries = over_keys && Config::dq != 0, ordered = Config::dq == 2, works_by_rows = gives_queries && Config::persistent;
+    static constexpr bool counts_tiles = gives_queries && (ordered || works_by_rows);  // a thread of the loading warpgroup follows the consumers' tiles
     static constexpr int rows = Tile::block_rows, columns = Tile::block_columns, stages = Config::stages, workers = Config::workers;
     static constexpr int scored_depth = Config::head_dim, carried_depth = Config::head_dim_v;
-    static constexpr Sm90BackwardShared shape = sm90_backward_shared(rows, columns, scored_depth, carried_depth, stages, over_keys, gives_queries);
+    static constexpr Sm90BackwardShared shape = sm90_backward_shared(rows, columns, scored_depth, carried_depth, stages, over_keys, gives_queries, works_by_rows);
     static constexpr int threads = 128 * (workers + 1), shared_bytes = shape.bytes;
     static_assert(rows == 64 * workers && columns % 16 == 0 && Config::aligned);
 
@@ -109,6 +110,9 @@ struct Sm90Backward : hopper::Common {
         TILEWRIGHT_DEVICE unsigned sums_full() const { return barrier(8 + 4 * stages); }
         TILEWRIGHT_DEVICE unsigned sums_free() const { return barrier(9 + 4 * stages); }
         TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(10 + 4 * stages); }  // Sm90KeyGarbage
+        TILEWRIGHT_DEVICE unsigned tile_added() const { return barrier(11 + 4 * stages); }
+        TILEWRIGHT_DEVICE unsigned by_rows(int warp) const { return base + shape.by_rows + warp * shape.by_rows_bytes; }
+        TILEWRIGHT_DEVICE unsigned by_rows_full(int warp) const { return barrier(12 + 4 * stages + warp); }  // of the loading warps, then of the consumers
         TILEWRIGHT_DEVICE unsigned full(int which, int stage) const { return barrier(8 + which * stages + stage); }
         TILEWRIGHT_DEVICE unsigned free(int which, int stage) const { return barrier(8 + (2 + which) * stages + stage); }
     };
@@ -129,6 +133,8 @@ struct Sm90Backward : hopper::Common {
             int index;
             ptx::barrier_wait(shared.rows_full(0), Tiles::at(tiles).parity);
             ptx::load_shared(index, shared.tile_index());
+            if constexpr (counts_tiles && !ordered)  // that of the tile before, whose last parts are in memory by now
+                if (tiles > 0 && threadIdx.x % 32 == 0) ptx::wait_until_added(), ptx::barrier_arrive(shared.tile_added());
             __syncwarp();  // all lanes have read it before one releases it
             return __shfl_sync(~0u, index, 0);
         }
@@ -237,6 +243,7 @@ struct Sm90Backward : hopper::Common {
         }
     };
 
+    static TILEWRIGHT_DEVICE int kv_head_of(const PlainBackwardParameters& p, const Tile& tile) { return tile.batch * p.forward.heads_kv + tile.head; }
     // The tile of queries, of those of all heads, and its sums.
     static TILEWRIGHT_DEVICE int place_of(const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {
         return (tile.batch * p.forward.heads_q + step.head) * (p.padded_queries / columns) + step.first / columns;
@@ -250,20 +257,30 @@ struct Sm90Backward : hopper::Common {
         Shared shared(raw_shared);
         if (threadIdx.x == 0) {
             ptx::store_shared(shared.found_garbage(), 0);
-            ptx::barrier_init(shared.rows_free(), 4 * workers + (gives_queries && ordered ? 1 : 0));
+            ptx::barrier_init(shared.rows_free(), 4 * workers + (counts_tiles ? 1 : 0));
             ptx::barrier_init(shared.sums_full(), 4 * workers), ptx::barrier_init(shared.sums_free(), 1);
             for (int i = 0; i < 2; ++i) {
                 ptx::barrier_init(shared.rows_full(i), 1);
                 ptx::barrier_init(shared.changes_full(i), 4 * workers), ptx::barrier_init(shared.changes_free(i), 4 * workers);
                 for (int stage = 0; stage < stages; ++stage) ptx::barrier_init(shared.full(i, stage), 1), ptx::barrier_init(shared.free(i, stage), 4 * workers);
             }
+            if constexpr (works_by_rows) ptx::barrier_init(shared.tile_added(), 4 * workers);
+            if constexpr (works_by_rows)
+                for (int warp = 0; warp < sm90_warps_by_rows + 4 * workers; ++warp) ptx::barrier_init(shared.by_rows_full(warp), 1);
             ptx::barrier_init_done();
         }
         __syncthreads();
-        hopper::divide_work<workers, 1, sm90_backward_registers_loading>(
+        hopper::divide_work<workers, 1, works_by_rows ? sm90_backward_registers_by_rows : sm90_backward_registers_loading>(
             [&] {
                 if (threadIdx.x == 0) Sm90BackwardLoader<Sm90Backward>::load(arguments, shared);
-                else if (gives_queries && ordered && threadIdx.x == 32) Sm90BackwardLoader<Sm90Backward>::add_in_turn(arguments.parameters, shared);
+                else if (counts_tiles && threadIdx.x == 32) Sm90BackwardLoader<Sm90Backward>::count_tiles(arguments.parameters, shared);
+                if constexpr (works_by_rows) {
+                    constexpr int first = 4 - sm90_warps_by_rows;
+                    if (int warp = (int)threadIdx.x / 32 - first; warp >= 0) {
+                        Sm90BackwardRows<Sm90Backward> rows{shared.by_rows(warp), shared.by_rows_full(warp)};
+                        rows.prepare(arguments.parameters), rows.round(arguments.parameters);
+                    }
+                }
             },
             [&] {
                 const ForwardParameters& p = arguments.parameters.forward;
@@ -271,6 +288,12 @@ struct Sm90Backward : hopper::Common {
                 for (int index; (index = pipeline.next_tile()) < p.tiles;) body(backward_tile_at<Config>(p, index), pipeline);
                 if constexpr (gives_queries && !ordered)
                     if (threadIdx.x % 32 == 0) ptx::wait_until_added();
+                if constexpr (works_by_rows) {  // in the place of tiles and dS, when all are done with these
+                    ptx::fence_async();
+                    ptx::named_sync(Pipeline::cleaners_barrier, Pipeline::cleaners);
+                    if (int warp = (int)threadIdx.x / 32 - 4; (warp + 1) * shape.by_rows_bytes <= shape.sums)
+                        Sm90BackwardRows<Sm90Backward>{shared.base + warp * shape.by_rows_bytes, shared.by_rows_full(sm90_warps_by_rows + warp)}.round(arguments.parameters);
+                }
             });
     }
 };

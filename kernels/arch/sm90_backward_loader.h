@@ -2,15 +2,16 @@
 #pragma once
 #include "../backward_tile.h"
 #include "hopper.h"
-#include "sm90_query_sums.h"
+#include "sm90_backward_rows.h"
 
 namespace tilewright::kernel {
 // The order in which tiles are copied: those that the block draws, of each the rows and step by step the columns of what is scored and what is carried.
 // `index` is the tile, `n` how many steps have been copied before.
-template <class Config, class CopyRows, class CopyColumns>
-TILEWRIGHT_DEVICE void sm90_copy_tiles(const ForwardParameters& p, int& index, unsigned& n, CopyRows&& copy_rows, CopyColumns&& copy_columns) {
+template <class Config, class Begin, class CopyRows, class CopyColumns>
+TILEWRIGHT_DEVICE void sm90_copy_tiles(const ForwardParameters& p, int& index, unsigned& n, Begin&& begin, CopyRows&& copy_rows, CopyColumns&& copy_columns) {
     for (; index < p.tiles; index = nvidia::draw_tile(p)) {
         BackwardTile<Config> tile = backward_tile_at<Config>(p, index);
+        begin(tile);
         BackwardStep step = tile.first_step();
         // The first columns' space is free sooner than that of the only tile of rows.
         if (step.left > 0) copy_columns(Constant<false>(), tile, step);
@@ -31,8 +32,8 @@ struct Sm90BackwardLoader {
     static constexpr int rows = Arch::rows, columns = Arch::columns, stages = Arch::stages, scored_depth = Arch::scored_depth, carried_depth = Arch::carried_depth;
     static constexpr Sm90BackwardShared shape = Arch::shape;
 
-    // Of one thread: adds what all warps hold when it is this tile's turn, step by step.
-    static TILEWRIGHT_DEVICE void add_in_turn(const PlainBackwardParameters& p, const typename Arch::Shared& shared) {
+    // Of one thread: counts the tiles that have added all that they do; in a fixed order adds what all warps hold when it is the tile's turn, step by step.
+    static TILEWRIGHT_DEVICE void count_tiles(const PlainBackwardParameters& p, const typename Arch::Shared& shared) {
         unsigned n = 0, tiles = 0;
         for (;; ++tiles) {
             int index;
@@ -41,17 +42,23 @@ struct Sm90BackwardLoader {
             if (index >= p.forward.tiles) return;
             ptx::barrier_arrive(shared.rows_free());
             Tile tile = backward_tile_at<Config>(p.forward, index);
-            _Pragma("unroll 1") for (BackwardStep step = tile.first_step(); step.left > 0; step = tile.next(step), ++n) {
-                int place = Arch::place_of(p, tile, step);
-                ptx::barrier_wait(shared.sums_full(), n & 1);
-                int earlier = tile.earlier(step.first);
-                if (earlier > 0) ptx::await_turn(p.turns + place, earlier), ptx::add_floats(Arch::sums_at(p, place), shared.sums(0), Arch::sums_floats * 4);
-                else ptx::store_floats(Arch::sums_at(p, place), shared.sums(0), Arch::sums_floats * 4);
-                ptx::wait_until_read();
-                ptx::barrier_arrive(shared.sums_free());
-                ptx::wait_until_added();
-                ptx::give_turn(p.turns + place);
-            }
+            if constexpr (Arch::ordered) add_in_turn(p, shared, tile, n);
+            else ptx::barrier_wait(shared.tile_added(), tiles & 1);
+            if constexpr (Arch::works_by_rows) ptx::give_turn(hopper::RowCounts(p).added(Arch::kv_head_of(p, tile)));
+        }
+    }
+
+    static TILEWRIGHT_DEVICE void add_in_turn(const PlainBackwardParameters& p, const typename Arch::Shared& shared, const Tile& tile, unsigned& n) {
+        _Pragma("unroll 1") for (BackwardStep step = tile.first_step(); step.left > 0; step = tile.next(step), ++n) {
+            int place = Arch::place_of(p, tile, step);
+            ptx::barrier_wait(shared.sums_full(), n & 1);
+            int earlier = tile.earlier(step.first);
+            if (earlier > 0) ptx::await_turn(p.turns + place, earlier), ptx::add_floats(Arch::sums_at(p, place), shared.sums(0), Arch::sums_floats * 4);
+            else ptx::store_floats(Arch::sums_at(p, place), shared.sums(0), Arch::sums_floats * 4);
+            ptx::wait_until_read();
+            ptx::barrier_arrive(shared.sums_free());
+            ptx::wait_until_added();
+            ptx::give_turn(p.turns + place);
         }
     }
 
@@ -88,7 +95,10 @@ struct Sm90BackwardLoader {
             hopper::copy_tile<depth, columns>(shared.column_tile(which, ring.stage), which ? &arguments.carried : &arguments.scored, full, step.first, step.head, tile.batch);
             if constexpr (over_keys) copy_statistics(which, ring.stage, tile.batch, step.head, step.first, of_columns, full);
         };
-        sm90_copy_tiles<Config>(p.forward, index, n, copy_rows, copy_columns);
+        auto begin = [&](const Tile& tile) {
+            if constexpr (Arch::works_by_rows) Sm90BackwardRows<Arch>::await_prepared(p, Arch::kv_head_of(p, tile));
+        };
+        sm90_copy_tiles<Config>(p.forward, index, n, begin, copy_rows, copy_columns);
         deal(0);  // nothing is left
     }
 };

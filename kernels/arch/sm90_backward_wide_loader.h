@@ -73,7 +73,7 @@ struct Sm90WideLoader {
             hopper::copy_tile<depth, columns>(shared.buffer(buffer.index), which ? &arguments.carried : &arguments.scored, full, step.first, step.head, tile.batch);
             if constexpr (over_keys) copy_statistics(which, buffer.index, tile.batch, step.head, step.first, of_columns, full);
         };
-        sm90_copy_tiles<Config>(p.forward, index, n, copy_rows, copy_columns);
+        sm90_copy_tiles<Config>(p.forward, index, n, [](const Tile&) {}, copy_rows, copy_columns);
         deal(0);  // nothing is left
     }
 };

@@ -20,9 +20,11 @@ struct EmulatedBackward {
     int dq = 0;
     bool swaps = false;  // the pass over queries has tiles of block_kv queries and block_q keys
     bool apart = false;  // dK and dV have a pass each, always
+    bool persistent = false;  // the pass over keys does the epilogue's work, and but for the first head's the prologue's
 
     std::vector<Pass> passes() const {  // of all gradients
         Pass last = dq ? Pass::epilogue : Pass::queries;
+        if (persistent) return {Pass::keys};
         return apart ? std::vector<Pass>{Pass::keys_alone, Pass::values_alone, last} : std::vector<Pass>{Pass::keys, last};
     }
 };

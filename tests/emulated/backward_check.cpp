@@ -48,20 +48,25 @@ void run(const EmulatedBackward& kernels, Workload& w, std::vector<Pass> passes,
     auto bound = on_host->bind(*plan);
     ASSERT_TRUE(bound.ok()) << bound.status().message();
     passes.insert(passes.begin(), Pass::prologue);
+    const bool persistent = kernels.persistent && w.problem.seq_kv > 0;
+    if (kernels.persistent && !persistent) passes.push_back(Pass::epilogue);
     if (w.problem.bias) passes.push_back(Pass::bias);
     if (w.problem.sink) passes.push_back(Pass::sink);
     const Problem& p = w.problem;
     auto queries = static_cast<size_t>(p.batch * p.heads_q * kernel::backward_padded(p.seq_q));
     std::vector<float> sums(kernels.dq ? queries * static_cast<size_t>(kernel::backward_sum_columns(static_cast<int>(p.head_dim))) : 0, NAN);
     std::vector<unsigned> turns(kernels.dq ? queries / static_cast<size_t>(kernel::backward_least_block_q) : 0, 77u);
+    std::vector<unsigned> counts(static_cast<size_t>(kernel::backward_counts(p.batch * p.heads_kv)), 77u);
     for (Pass pass : passes) {
         kernel::BackwardParameters parameters = std::get<kernel::BackwardParameters>(bound->parameters);
         Config config;
         config.block_q = kernels.block_q, config.block_kv = kernels.block_kv;
         if (kernels.swaps && (pass == Pass::queries || pass == Pass::bias)) std::swap(config.block_q, config.block_kv);
         fill_work_order({kind_of(pass), w.problem, config}, parameters);
+        if (persistent) parameters.prepared_heads = 1;
+        if (persistent && pass == Pass::prologue) parameters.forward.tiles /= static_cast<int>(p.batch * p.heads_kv);
         unsigned dealt = 0;
-        parameters.forward.tiles_dealt = &dealt, parameters.query_sums = sums.data(), parameters.turns = turns.data();
+        parameters.forward.tiles_dealt = &dealt, parameters.query_sums = sums.data(), parameters.turns = turns.data(), parameters.counts = counts.data();
         EXPECT_EQ(kernels.run(pass, parameters, order), "") << to_text(w.problem) << ", order " << order;
         EXPECT_EQ(dealt, 0u);
     }

@@ -46,6 +46,10 @@ TEST_P(NvidiaBackwardText, CompilesWithoutSpills) {
 
 const Case cases[] = {
     {"Hopper128", "sm_90a", "backward:d128,causal", 3},
+    {"Hopper128Persistent", "sm_90a", "backward:sq4096,d128,causal", 2},
+    {"Hopper128FullPersistent", "sm_90a", "backward:sq4096,d128", 2},
+    {"Hopper128WindowPersistent", "sm_90a", "backward:sq4096,d128,sink,window600:7,fp16", 3},
+    {"Hopper96Persistent", "sm_90a", "backward:sq4096,d96,dv64,causal", 2},
     {"Hopper128Full", "sm_90a", "backward:d128,fp16", 3},
     {"Hopper64", "sm_90a", "backward:d64", 3},
     {"Hopper64Causal", "sm_90a", "backward:d64,causal", 3},
@@ -111,6 +115,8 @@ TEST(NvidiaBackwardTexts, RefuseSumsOfTheQueriesThatFindNoRoomOnHopper) {
              {"backward:d128", R"({"block_q":128,"block_kv":128,"workers":2,"stages":1,"dq":1})", "registers of a thread, estimated,", "240"},
              {"backward:d128", R"({"block_q":64,"block_kv":128,"workers":2,"stages":4,"dq":2})", "shared bytes of a block", "232448"},
              {"backward:d64", R"({"block_q":64,"block_kv":128,"workers":2,"stages":2,"persistent":1})", "persistent is 1", "must be"},
+             {"backward:d128", R"({"block_q":64,"block_kv":128,"workers":2,"stages":3,"dq":1,"persistent":1})", "shared bytes of a block", "232448"},
+             {"backward:d256", R"({"block_q":64,"block_kv":128,"workers":2,"stages":2,"dq":1,"persistent":1})", "persistent is 1", "must be"},
              {"backward:d256", R"({"block_q":64,"block_kv":128,"workers":2,"stages":2,"dq":2})", "dq is 2", "0 or 1"},
              {"backward:d256", R"({"block_q":32,"block_kv":128,"workers":2,"stages":2,"dq":1})", "block_q is 32", "64 queries"},
              {"backward:d256", R"({"block_q":128,"block_kv":128,"workers":2,"stages":1})", "registers of a thread, estimated,", "240"},

@@ -29,7 +29,7 @@ constexpr Spec swapped(Spec s) {
 
 template <class Element, Spec s>
 EmulatedBackward backward_kernels(const char* name, std::string (*run)(Pass, const kernel::BackwardParameters&, int)) {
-    return {name, backward_problem<Element, s>(), s.aligned, s.block_q, s.block_kv, run, s.dq, true};
+    return {name, backward_problem<Element, s>(), s.aligned, s.block_q, s.block_kv, run, s.dq, true, false, s.persistent};
 }
 
 }  // namespace tilewright::emulated

@@ -60,6 +60,7 @@ T __shfl_up_sync(unsigned, T x, int distance) {
     return tilewright::emulated::gpu::from_lane("shfl", x, own < distance ? own : own - distance);
 }
 inline bool __any_sync(unsigned, bool x) { return tilewright::emulated::gpu::ballot(x) != 0; }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline unsigned __ballot_sync(unsigned, bool x) { return tilewright::emulated::gpu::ballot(x); }
 inline int __reduce_add_sync(unsigned, int x) {
     return tilewright::emulated::gpu::collective<int>("redux", x, [](auto in, auto out) {

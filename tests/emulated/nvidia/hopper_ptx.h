@@ -24,6 +24,7 @@ inline void fetch_map(const TensorMap*) {}
 inline void ask_for_panels(const TensorMap* map, int row, int head, int batch) { gpu::check_box(map, {0, row, 0, head, batch}, 5); }
 inline void ask_for_panel(const TensorMap* map, int column, int row, int head, int batch) { gpu::check_box(map, {column, row, head, batch}, 4); }
 inline void fence_async() { gpu::fence_async(); }
+inline void fence_async_memory() {}
 inline void wait_for_earlier_kernels() {}
 inline void start_later_kernels() {}
 
@@ -49,6 +50,7 @@ inline void add_four(float* to, float a, float b, float c, float d) { to[0] += a
 inline void wait_until_read() { gpu::bulk_wait(true); }
 inline void wait_until_added() { gpu::bulk_wait(false); }
 inline void await_turn(const unsigned* turn, unsigned mine) { gpu::await_number(turn, mine); }
+inline void await_count(const unsigned* count, unsigned whole) { gpu::await_number(count, whole); }
 inline void give_turn(unsigned* turn) { ++*turn, gpu::number_changed(); }
 inline void store_matrices(unsigned to, const unsigned (&x)[4]) {
     struct Words {

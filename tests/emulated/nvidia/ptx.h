@@ -40,6 +40,7 @@ inline uint4 load_shared4(unsigned from) {
     gpu::read_shared(&x, from, 16);
     return x;
 }
+inline void load_shared(float2& x, unsigned from) { gpu::read_shared(&x, from, 8); }
 inline void load_shared(float4& x, unsigned from) { gpu::read_shared(&x, from, 16); }
 
 // A half of the word is NaN where x is not finite; 0 * x is a zero otherwise, and so is the sum.
