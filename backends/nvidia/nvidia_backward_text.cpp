@@ -41,7 +41,8 @@ std::string sm90_backward_prelude(DType dtype, int columns, int part) {
 // Of a pass by warpgroups, whose needs are checked against what the multiprocessor has. `part`: columns of a worker's part of dQ.
 Result<FamilyText> by_warpgroups(const KernelSpec& spec, const Arch& arch, const char* header, const char* type, int registers, int64_t shared_bytes, int part) {
     const Config& c = spec.config;
-    if (int limit = kernel::sm90_register_limit(c.workers, 1, c.persistent ? kernel::sm90_backward_registers_by_rows : kernel::sm90_backward_registers_loading); registers > limit)
+    // Persistent ones have eight fewer and may spill some: what they are worth is for measurements to say.
+    if (int limit = kernel::sm90_register_limit(c.workers, 1, kernel::sm90_backward_registers_loading); registers > limit)
         return refuse("registers of a thread, estimated,", registers, "it has " + std::to_string(limit));
     if (shared_bytes > arch.shared_bytes_per_block) return refuse("shared bytes of a block", shared_bytes, arch.name + " allows " + std::to_string(arch.shared_bytes_per_block));
     FamilyText text;

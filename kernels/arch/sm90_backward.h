@@ -274,13 +274,7 @@ struct Sm90Backward : hopper::Common {
             [&] {
                 if (threadIdx.x == 0) Sm90BackwardLoader<Sm90Backward>::load(arguments, shared);
                 else if (counts_tiles && threadIdx.x == 32) Sm90BackwardLoader<Sm90Backward>::count_tiles(arguments.parameters, shared);
-                if constexpr (works_by_rows) {
-                    constexpr int first = 4 - sm90_warps_by_rows;
-                    if (int warp = (int)threadIdx.x / 32 - first; warp >= 0) {
-                        Sm90BackwardRows<Sm90Backward> rows{shared.by_rows(warp), shared.by_rows_full(warp)};
-                        rows.prepare(arguments.parameters), rows.round(arguments.parameters);
-                    }
-                }
+                if constexpr (works_by_rows) Sm90BackwardRows<Sm90Backward>::work(arguments.parameters, shared);
             },
             [&] {
                 const ForwardParameters& p = arguments.parameters.forward;
@@ -288,12 +282,7 @@ struct Sm90Backward : hopper::Common {
                 for (int index; (index = pipeline.next_tile()) < p.tiles;) body(backward_tile_at<Config>(p, index), pipeline);
                 if constexpr (gives_queries && !ordered)
                     if (threadIdx.x % 32 == 0) ptx::wait_until_added();
-                if constexpr (works_by_rows) {  // in the place of tiles and dS, when all are done with these
-                    ptx::fence_async();
-                    ptx::named_sync(Pipeline::cleaners_barrier, Pipeline::cleaners);
-                    if (int warp = (int)threadIdx.x / 32 - 4; (warp + 1) * shape.by_rows_bytes <= shape.sums)
-                        Sm90BackwardRows<Sm90Backward>{shared.base + warp * shape.by_rows_bytes, shared.by_rows_full(sm90_warps_by_rows + warp)}.round(arguments.parameters);
-                }
+                if constexpr (works_by_rows) Sm90BackwardRows<Sm90Backward>::help(arguments.parameters, shared);
             });
     }
 };

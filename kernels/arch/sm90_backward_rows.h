@@ -21,6 +21,21 @@ struct Sm90BackwardRows {
     unsigned buffer, full;  // shared memory of `bytes`, and its barrier
     unsigned copies = 0;    // that have landed there
 
+    // Of the loading warps; the last ones do it.
+    static TILEWRIGHT_DEVICE void work(const PlainBackwardParameters& p, const typename Arch::Shared& shared) {
+        int warp = (int)threadIdx.x / 32 - (4 - sm90_warps_by_rows);
+        if (warp < 0) return;
+        Sm90BackwardRows rows{shared.by_rows(warp), shared.by_rows_full(warp)};
+        rows.prepare(p), rows.round(p);
+    }
+    // Of the consumers, in the place of tiles and dS, when all are done with these.
+    static TILEWRIGHT_DEVICE void help(const PlainBackwardParameters& p, const typename Arch::Shared& shared) {
+        ptx::fence_async();
+        ptx::named_sync(Arch::Pipeline::cleaners_barrier, Arch::Pipeline::cleaners);
+        int warp = (int)threadIdx.x / 32 - 4;
+        if ((warp + 1) * bytes <= Arch::shape.sums) Sm90BackwardRows{shared.base + warp * bytes, shared.by_rows_full(sm90_warps_by_rows + warp)}.round(p);
+    }
+
     static TILEWRIGHT_DEVICE int lane() { return (int)threadIdx.x % 32; }
     static TILEWRIGHT_DEVICE int group(const PlainBackwardParameters& p) { return p.forward.heads_q / p.forward.heads_kv; }
     static TILEWRIGHT_DEVICE int blocks(const PlainBackwardParameters& p) { return p.padded_queries / backward_query_block; }  // of a head's queries
