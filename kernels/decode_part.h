@@ -93,7 +93,7 @@ struct Part : Tile<Config> {
 // The parts of one unit, one after another. Lanes that work together go through them together.
 template <class Config, class Lanes = OneLane>
 struct Parts {
-    const DecodeParameters& decode;
+    const DecodeParameters* decode;
     int line, lines;
     Lanes sequences;
     Cut cut;
@@ -102,19 +102,19 @@ struct Parts {
 
     // There must be a sequence and a query. A unit that the line is too short for has no parts.
     TILEWRIGHT_DEVICE Parts(const DecodeParameters& of, int of_line, int of_unit)
-        : decode(of), line(of_line), lines(line_count<Config>(of.forward)), sequences{of.lengths, of.lengths ? of.forward.batch : 0}, cut(length(), of.units), unit(of_unit) {
+        : decode(&of), line(of_line), lines(line_count<Config>(of.forward)), sequences{of.lengths, of.lengths ? of.forward.batch : 0}, cut(length(), of.units), unit(of_unit) {
         position = unit < cut.units ? cut.start_of(unit) : 0, end = unit < cut.units ? cut.start_of(unit + 1) : 0;
         if (position == end) return;
-        if (decode.lengths) {
+        if (decode->lengths) {
             sequence = sequences.find(position, [&](int i, int length) { return places(i, length); }, first);
         } else {
-            int each = places(0, decode.forward.seq_kv);
+            int each = places(0, decode->forward.seq_kv);
             sequence = position / each, first = sequence * each;
         }
     }
     TILEWRIGHT_DEVICE bool next(Part<Config>& part) {
         if (position >= end) return false;
-        static_cast<Tile<Config>&>(part) = item_of<Config>(decode, line, sequence, decode.lengths ? sequences.length(sequence) : decode.forward.seq_kv);
+        static_cast<Tile<Config>&>(part) = item_of<Config>(*decode, line, sequence, decode->lengths ? sequences.length(sequence) : decode->forward.seq_kv);
         int past = first + places_of<Config>(part), stop = min_of(past, end), begin = part.kv_begin;
         part.kv_begin = begin + position - first;
         part.kv_end = min_of(part.kv_end, begin + stop - first);
@@ -127,9 +127,9 @@ struct Parts {
     }
 
 private:
-    TILEWRIGHT_DEVICE int places(int of_sequence, int length) const { return places_of(item_of<Config>(decode, line, of_sequence, length)); }
+    TILEWRIGHT_DEVICE int places(int of_sequence, int length) const { return places_of(item_of<Config>(*decode, line, of_sequence, length)); }
     TILEWRIGHT_DEVICE int length() const {  // of the line
-        if (!decode.lengths) return decode.forward.batch * places(0, decode.forward.seq_kv);
+        if (!decode->lengths) return decode->forward.batch * places(0, decode->forward.seq_kv);
         return sequences.sum([&](int i, int length) { return places(i, length); });
     }
 };

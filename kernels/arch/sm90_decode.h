@@ -103,23 +103,27 @@ struct Sm90Decode : Products, nvidia::Merging<Config_, 1, 32 * Products::warps> 
         const DecodeParameters& decode = arguments.parameters;
         Shared shared(raw_shared);
         bool loads = threadIdx.x >= 32 * warps;
+        if constexpr (Config::early_kb > 0) ptx::start_later_kernels();
         if (threadIdx.x == 0) shared.init_barriers(warps);
         if (threadIdx.x == 32 * warps) ptx::fetch_map(&arguments.key), ptx::fetch_map(&arguments.value);
-        if constexpr (Config::early_kb > 0) {
-            ptx::start_later_kernels();
-            if (loads) Loader::ask_early(arguments);
-            ptx::wait_for_earlier_kernels();
-        }
-        __syncthreads();
-        int lines = line_count<Config>(decode.forward);
-        Parts<Config, nvidia::WarpLanes> parts(decode, blockIdx.x % lines, blockIdx.x / lines);
+        // Until earlier kernels have ended lengths may change yet, but where there are none all is known before.
+        int lines = line_count<Config>(decode.forward), line = blockIdx.x % lines, unit = blockIdx.x / lines;
+        Parts<Config, nvidia::WarpLanes> parts(decode, line, unit);
         Part<Config> part;
+        bool more = parts.next(part);
+        if constexpr (Config::early_kb > 0)
+            if (loads && more) Loader::ask_early(arguments, parts, part);
+        __syncthreads();
+        if constexpr (Config::early_kb > 0) {
+            ptx::wait_for_earlier_kernels();
+            if (decode.lengths) parts = {decode, line, unit}, more = parts.next(part);
+        }
         if (loads) {
             Loader loader{arguments, shared};
-            while (parts.next(part)) loader.load(part);
+            for (; more; more = parts.next(part)) loader.load(part);
         } else {
             Pipeline pipeline{decode, shared, {}, hopper::box_shift<Config>(decode)};
-            while (parts.next(part)) pipeline.start(part), body(pipeline.part, pipeline);
+            for (; more; more = parts.next(part)) pipeline.start(part), body(pipeline.part, pipeline);
         }
     }
 };

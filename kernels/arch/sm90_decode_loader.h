@@ -64,14 +64,13 @@ struct DecodeLoader {
         }
     }
 
-    // Asks for the first keys and values of the unit, before anything that earlier kernels write may be relied upon: lengths and tables may
+    // Asks for the first keys and values of the unit, from `part` on, before anything that earlier kernels write may be relied upon: lengths and tables may
     // change yet, and then these were not the right ones, but that is all.
-    static TILEWRIGHT_DEVICE void ask_early(const Sm90DecodeArguments& arguments) {
+    static TILEWRIGHT_DEVICE void ask_early(const Sm90DecodeArguments& arguments, Parts<Config, nvidia::WarpLanes> parts, Part<Config> part) {
         const DecodeParameters& decode = arguments.parameters;
         if (Config::paged && decode.pages == 0) return;  // a page that does not exist must not be asked for
-        int lines = line_count<Config>(decode.forward), left = Config::early_kb * 1024;
-        Parts<Config, nvidia::WarpLanes> parts(decode, blockIdx.x % lines, blockIdx.x / lines);
-        for (Part<Config> part; left > 0 && parts.next(part);) {
+        int left = Config::early_kb * 1024;
+        for (bool more = true; more && left > 0; more = parts.next(part)) {
             Pages pages(decode, part);
             for (int kv = part.kv_end - 1; kv >= part.kv_begin && left > 0; --kv, left -= Shared::key_bytes + Shared::value_bytes) {
                 Boxes boxes = pages.boxes(kv);
