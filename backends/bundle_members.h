@@ -60,9 +60,9 @@ inline constexpr Member backward[] = {
     TILEWRIGHT_BACKWARD_STRIDES(out_gradient_strides),    TILEWRIGHT_BACKWARD_STRIDES(query_gradient_strides),
     TILEWRIGHT_BACKWARD_STRIDES(key_gradient_strides),    TILEWRIGHT_BACKWARD_STRIDES(value_gradient_strides),
     TILEWRIGHT_BACKWARD(log_sums, "pointer"),             TILEWRIGHT_BACKWARD(deltas, "pointer"),
-    TILEWRIGHT_BACKWARD(padded_queries, "int32"),         TILEWRIGHT_BACKWARD(query_sums, "pointer"),
-    TILEWRIGHT_BACKWARD(turns, "pointer"),                TILEWRIGHT_BACKWARD(counts, "pointer"),
-    TILEWRIGHT_BACKWARD(prepared_heads, "int32"),
+    TILEWRIGHT_BACKWARD(padded_queries, "int32"),         TILEWRIGHT_BACKWARD(prepared_heads, "int32"),
+    TILEWRIGHT_BACKWARD(query_sums, "pointer"),           TILEWRIGHT_BACKWARD(turns, "pointer"),
+    TILEWRIGHT_BACKWARD(counts, "pointer"),
 };
 static_assert(offsetof(DecodeParameters, forward) == 0 && offsetof(PlainBackwardParameters, forward) == 0);
 #undef TILEWRIGHT_BACKWARD_STRIDES

@@ -114,15 +114,15 @@ struct PlainBackwardParameters {
     TILEWRIGHT_GLOBAL float* log_sums;  // lse in units of log 2 (but see natural_log_sums); infinite where it would be minus infinity and past the end, so that every probability is 0
     TILEWRIGHT_GLOBAL float* deltas;    // dot(out_gradient, out) - lse_gradient
     int padded_queries;  // backward_padded(seq_q)
+    int prepared_heads;  // Config::persistent alone: KV heads, counted through all batches, whose queries the prologue does; the pass over keys does the others'
     // Config::dq alone. Cleared by the prologue for dq 1, stored by the first tile of keys for 2: sums of dS K, [batch][heads_q][padded_queries][backward_sum_columns(head_dim)], of each
     // tile of queries in an order that the architecture likes. For dq 2, cleared by the prologue: of each tile of queries, how many tiles of keys have
     // added to it, [batch][heads_q][padded_queries / block_q].
     float* query_sums;
     unsigned* turns;
     // Config::persistent alone (arch/sm90_backward_rows.h), cleared by the prologue: backward_counts() of what is drawn and done of the work row by row that
-    // the pass over keys does. The prologue does that of the first heads: KV heads, counted through all batches.
+    // the pass over keys does.
     unsigned* counts;
-    int prepared_heads;
 };
 constexpr long long backward_counts(long long all_kv_heads) { return 2 + 2 * all_kv_heads; }
 
