@@ -130,7 +130,7 @@ Config sm90_backward_config(const Problem& problem, const Arch& arch, bool align
 std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& given, const Arch& arch, bool aligned) {
     Config config = given;
     if (problem.packed) config.dq = config.persistent = 0;
-    if (problem.seq_kv == 0 || !takes_copy_engine_backward(problem, arch, aligned)) config.persistent = 0;  // nobody walks over keys, or not so
+    if (problem.seq_kv == 0 || (arch.backend == "nvidia" && !takes_copy_engine_backward(problem, arch, aligned))) config.persistent = 0;  // nobody walks over keys, or not so
     std::vector<BackwardLaunch> plan{{attention_backward_prologue, config}};
     if (arch.backend == "amd") {
         add_amd_passes(problem, config, arch, plan);

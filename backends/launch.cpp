@@ -59,11 +59,20 @@ void fill_work_order(const KernelSpec& spec, kernel::PackedParameters& packed, i
 }
 
 namespace {
-// The heads whose tiles come first, of all: so many that the others are prepared long before a device has got there. Most have fewer multiprocessors.
-int first_heads(int64_t all_heads, int section_heads, int64_t tiles_of_head) {
+// Of a pass of the backward: heads that walk together while what they walk over, and sums of dQ, find so much cache.
+int backward_section(const KernelSpec& spec, int64_t columns, int64_t heads) {
+    int64_t section = heads, bytes = columns * (spec.problem.head_dim + spec.problem.head_dim_v) * static_cast<int64_t>(size_of(spec.problem.dtype));
+    if (spec.config.dq) bytes += columns * kernel::backward_sum_columns(static_cast<int>(spec.problem.head_dim)) * static_cast<int64_t>(sizeof(float));
+    if (spec.config.section_kb > 0 && bytes > 0) section = int64_t{spec.config.section_kb} * 1024 / bytes;
+    return static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
+}
+// Of a persistent pass over keys, the KV heads whose tiles come first: whole sections, so many that the others are prepared long before a device has got
+// there. Most have fewer multiprocessors.
+int first_heads(const KernelSpec& spec, const kernel::ForwardParameters& p) {
     constexpr int64_t first_tiles = 160;
-    const int64_t of_section = section_heads * std::max<int64_t>(1, tiles_of_head), sections = (first_tiles + of_section - 1) / of_section;
-    return static_cast<int>(std::min(all_heads, sections * section_heads));
+    const int64_t heads = int64_t{p.batch} * p.heads_kv, blocks = (int64_t{p.seq_kv} + spec.config.block_kv - 1) / spec.config.block_kv;
+    const int64_t section = backward_section(spec, int64_t{p.seq_q} * p.heads_q / p.heads_kv, heads), tiles = section * std::max<int64_t>(1, blocks);
+    return static_cast<int>(std::min(heads, (first_tiles + tiles - 1) / tiles * section));
 }
 }  // namespace
 
@@ -82,18 +91,10 @@ void fill_work_order(const KernelSpec& spec, kernel::BackwardParameters& backwar
     if (spec.problem.packed && (is_over_keys(spec.kind) || spec.kind == KernelKind::attention_backward_queries)) blocks = backward.sequences == 0 ? 0 : rows / block + backward.sequences;  // slots (kernels/tile/tile.h)
     p.tiles = static_cast<int>(heads * blocks);
     if (!spec.problem.packed) heads = walking(heads, dies, is_over_keys(spec.kind) ? 1 : p.heads_q / p.heads_kv);  // packed_backward_tile_at() knows no dies
-    int64_t section = heads, bytes = columns * (spec.problem.head_dim + spec.problem.head_dim_v) * static_cast<int64_t>(size_of(spec.problem.dtype));
-    if (spec.config.dq) bytes += columns * kernel::backward_sum_columns(static_cast<int>(spec.problem.head_dim)) * static_cast<int64_t>(sizeof(float));
-    if (spec.config.section_kb > 0 && bytes > 0) section = int64_t{spec.config.section_kb} * 1024 / bytes;
-    p.section_heads = static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
-    if (is_over_keys(spec.kind) && spec.config.persistent) backward.prepared_heads = first_heads(heads, p.section_heads, blocks);
-    if (spec.kind == KernelKind::attention_backward_prologue && spec.config.persistent) {
-        KernelSpec keys = spec;
-        keys.kind = KernelKind::attention_backward_keys;
-        kernel::BackwardParameters of_keys = backward;
-        fill_work_order(keys, of_keys, dies);
-        p.tiles = static_cast<int>(int64_t{of_keys.prepared_heads} * (p.heads_q / p.heads_kv) * blocks);
-    }
+    p.section_heads = backward_section(spec, columns, heads);
+    if (!spec.config.persistent) return;
+    backward.prepared_heads = first_heads(spec, p);
+    if (spec.kind == KernelKind::attention_backward_prologue) p.tiles = static_cast<int>(int64_t{backward.prepared_heads} * (p.heads_q / p.heads_kv) * blocks);
 }
 
 }  // namespace tilewright

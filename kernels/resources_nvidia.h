@@ -110,7 +110,6 @@ constexpr int sm90_shared_bytes(const NvidiaTile& t) { return sm90_shared_bytes(
 // rows, 4 for each stage, 4 for dS, 2 for the sums; the tile's index; a mark. Where it works row by row, a place for each warp of the loading warpgroup that
 // does so, a barrier for each of these and of the consumers, and one for the tile. Offsets and sizes in bytes.
 constexpr int nvidia_backward_rows_threads = 256;
-constexpr int sm90_most_shared = 227 * 1024;  // of a block
 constexpr int sm90_warps_by_rows = 2;         // of the loading warpgroup, where the pass works row by row too
 struct Sm90BackwardShared {
     int row_bytes[2], column_bytes[2], changes, changes_bytes, sums, statistics, statistics_bytes, by_rows, by_rows_bytes, barriers, bytes;
@@ -127,7 +126,7 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
     s.by_rows = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
     int barriers = 8 * (11 + 4 * stages + (works_by_rows ? 1 + sm90_warps_by_rows + rows / 16 : 0));
     if (works_by_rows)  // the most of 16, 8 and 4 KiB that there is room for
-        for (s.by_rows_bytes = 16 * 1024; s.by_rows_bytes > 4096 && s.by_rows + sm90_warps_by_rows * s.by_rows_bytes + barriers + sm90_alignment > sm90_most_shared;) s.by_rows_bytes /= 2;
+        for (s.by_rows_bytes = 16 * 1024; s.by_rows_bytes > 4096 && s.by_rows + sm90_warps_by_rows * s.by_rows_bytes + barriers + sm90_alignment > sm90_shared_per_unit - sm90_shared_reserved;) s.by_rows_bytes /= 2;
     s.barriers = s.by_rows + sm90_warps_by_rows * s.by_rows_bytes;
     s.bytes = s.barriers + barriers + sm90_alignment;
     return s;

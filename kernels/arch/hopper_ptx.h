@@ -114,7 +114,7 @@ TILEWRIGHT_DEVICE void await_turn(const unsigned* turn, unsigned mine) {
     unsigned now;
     do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(turn) : "memory");
     while (now != mine);
-    asm volatile("fence.proxy.async.global;" ::: "memory");
+    fence_async_memory();
 }
 // The same of what may take long.
 TILEWRIGHT_DEVICE void await_count(const unsigned* count, unsigned whole) {
@@ -124,10 +124,11 @@ TILEWRIGHT_DEVICE void await_count(const unsigned* count, unsigned whole) {
         if (now == whole) break;
         asm volatile("nanosleep.u32 1000;");
     }
-    asm volatile("fence.proxy.async.global;" ::: "memory");
+    fence_async_memory();
 }
 TILEWRIGHT_DEVICE void give_turn(unsigned* turn) {
-    asm volatile("fence.proxy.async.global;\nred.release.gpu.global.add.u32 [%0], 1;" ::"l"(turn) : "memory");
+    fence_async_memory();
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(turn) : "memory");
 }
 // 8x8 blocks of 16-bit elements, as a left operand holds them; lane i gives the address of row i % 8 of block i / 8.
 TILEWRIGHT_DEVICE void store_matrices(unsigned to, const unsigned (&x)[4]) {

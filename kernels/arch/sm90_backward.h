@@ -264,9 +264,10 @@ struct Sm90Backward : hopper::Common {
                 ptx::barrier_init(shared.changes_full(i), 4 * workers), ptx::barrier_init(shared.changes_free(i), 4 * workers);
                 for (int stage = 0; stage < stages; ++stage) ptx::barrier_init(shared.full(i, stage), 1), ptx::barrier_init(shared.free(i, stage), 4 * workers);
             }
-            if constexpr (works_by_rows) ptx::barrier_init(shared.tile_added(), 4 * workers);
-            if constexpr (works_by_rows)
+            if constexpr (works_by_rows) {
+                ptx::barrier_init(shared.tile_added(), 4 * workers);
                 for (int warp = 0; warp < sm90_warps_by_rows + 4 * workers; ++warp) ptx::barrier_init(shared.by_rows_full(warp), 1);
+            }
             ptx::barrier_init_done();
         }
         __syncthreads();
