@@ -11,7 +11,8 @@ struct FamilyText {
     std::string type;     // "Sm90<Config>"
     std::string entry;    // the extern "C" function; `Config` and `Arch` are declared before it
     int threads = 1;
-    int64_t shared_bytes = 0;
+    int64_t shared_bytes = 0;  // dynamic, as a launch is told
+    int64_t static_shared_bytes = 0;  // that the entry declares: on AMD, all
 };
 
 // unsupported, naming the value and the limit, if the family cannot run the config. The first asks the right one of the others.

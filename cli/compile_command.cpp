@@ -6,7 +6,7 @@
 #include "backends/bundle.h"
 #include "cli/cli.h"
 #include "core/scratch_directory.h"
-#include "model/model.h"
+#include "model/occupancy.h"
 #include "model/space.h"
 #include "verify/device_workload.h"
 #include "verify/workload_bundle.h"
@@ -18,7 +18,6 @@ using Json = nlohmann::ordered_json;
 
 struct Compiled {
     Backend* backend = nullptr;
-    KernelSpec spec;
     KernelSource source;
     CodeObject object;
     Resources resources;
@@ -26,7 +25,6 @@ struct Compiled {
 
 Result<Compiled> compile(const Arch& arch, const KernelSpec& spec) {
     Compiled compiled;
-    compiled.spec = spec;
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.backend, find_backend(arch.backend));
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.source, generate(spec, arch));
     TILEWRIGHT_ASSIGN_OR_RETURN(compiled.object, compiled.backend->compile(compiled.source, arch));
@@ -53,12 +51,10 @@ Json resources_json(const Compiled& compiled, const Arch& arch) {
         add("spill_bytes", r.spill_bytes);
     add("matrix_instructions", r.matrix_instructions), add("vector_bits", r.vector_bits);
     json["threads"] = compiled.source.threads;
-    if (Result<Prediction> prediction = predict(compiled.spec, arch, &r); prediction.ok()) {
-        const Occupancy& occupancy = prediction->occupancy;
-        json[arch.backend == "nvidia" ? "blocks_per_sm" : "blocks_per_unit"] = occupancy.blocks;
-        if (amd) json["waves_per_simd"] = occupancy.warps / arch.simds_per_unit;
-        json["limited_by"] = name(occupancy.limit);
-    }
+    const Occupancy resident = occupancy(compiled.source, r, arch);
+    json[arch.backend == "nvidia" ? "blocks_per_sm" : "blocks_per_unit"] = resident.blocks;
+    if (amd) json["waves_per_simd"] = (resident.warps + arch.simds_per_unit - 1) / arch.simds_per_unit;
+    json["limited_by"] = name(resident.limit);
     for (const auto& [group, count] : r.instructions) json["instructions"][group] = count;
     if (arch.backend == "nvidia")
         for (const char* group : {"hgmma", "hmma"}) json[group] = json.contains("instructions") ? json["instructions"].value(group, 0) : 0;

@@ -52,9 +52,12 @@ struct BiasGradientTile {
     }
     TILEWRIGHT_DEVICE int parts() const { return batches * heads * row_blocks; }
     TILEWRIGHT_DEVICE Part part(const ForwardParameters& p, int i) const {
+        int of_batch = heads * row_blocks, of_head = row_blocks;
+        TILEWRIGHT_FORGET_SCALAR(of_batch);
+        TILEWRIGHT_FORGET_SCALAR(of_head);
         Part part;
         part.set_sizes(p);
-        part.batch = batch + i / (heads * row_blocks), part.head = head + i / row_blocks % heads, part.first_row = (row_block + i % row_blocks) * block_rows;
+        part.batch = batch + i / of_batch, part.head = head + i % of_batch / of_head, part.first_row = (row_block + i % of_head) * block_rows;
         part.count_steps();
         if (column_blocks == 1) part.keep_columns(column_block * block_columns);
         return part;

@@ -89,7 +89,7 @@ ResourceEstimate cpu_resources(const KernelSpec& spec) {
 Result<ResourceEstimate> resources_of_text(const KernelSpec& spec, const Arch& arch) {
     TILEWRIGHT_ASSIGN_OR_RETURN(FamilyText text, family_text(spec, arch));
     ResourceEstimate result;
-    result.threads = text.threads, result.shared_bytes = text.shared_bytes;
+    result.threads = text.threads, result.shared_bytes = text.shared_bytes + text.static_shared_bytes;
     result.padded_dims = spec.problem.head_dim + spec.problem.head_dim_v;
     if (arch.registers_per_unit == 0) return result;
     int64_t threads = int64_t{result.threads} * std::max(1, spec.config.blocks), granularity = arch.register_granularity;

@@ -50,7 +50,7 @@ std::string entry_text(const KernelSpec& spec, const Arch& arch) {
            "<Arch>(" + arguments_text(spec, arch) + ", shared);\n}\n";
 }
 
-Status check_limits(const Config& c, const Arch& arch, int threads, int shared_bytes) {
+Status check_limits(const Config& c, const Arch& arch, int threads, int64_t shared_bytes) {
     if (threads > arch.max_threads_per_block) return refuse("threads of a block", threads, arch.name + " allows " + std::to_string(arch.max_threads_per_block));
     if (shared_bytes > arch.shared_bytes_per_block) return refuse("shared bytes of a block", shared_bytes, arch.name + " allows " + std::to_string(arch.shared_bytes_per_block));
     int most_waves = arch.max_warps_per_unit / arch.simds_per_unit;
@@ -85,8 +85,9 @@ Result<FamilyText> backward_text(const KernelSpec& spec, const Arch& arch) {
     }
     if (c.stages > 2) return refuse("stages", c.stages, "it must be 1 or 2");
     if (kernel::backward_query_block % c.block_q) return refuse("block_q", c.block_q, "the backward's must divide " + std::to_string(kernel::backward_query_block));
-    TILEWRIGHT_RETURN_IF_ERROR(check_limits(c, arch, needs[0].threads, amd_backward_lds(needs[0], needs[1], shape).bytes));
     FamilyText text;
+    text.static_shared_bytes = amd_backward_lds(needs[0], needs[1], shape).bytes;
+    TILEWRIGHT_RETURN_IF_ERROR(check_limits(c, arch, needs[0].threads, text.static_shared_bytes));
     text.base_header = names.header;
     text.header = "arch/amd_backward.h";
     text.type = "AmdBackward<" + names.type + ", Config>";
@@ -126,7 +127,7 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     text.type = names.type + "<Config>";
     if (decodes) text.base_header = names.header, text.header = "arch/amd_decode.h", text.type = "AmdDecode<" + text.type + ">";
     text.entry = entry_text(spec, arch);
-    text.threads = needs.threads;
+    text.threads = needs.threads, text.static_shared_bytes = needs.shared_bytes;
     return text;
 }
 

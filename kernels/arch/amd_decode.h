@@ -9,9 +9,11 @@ template <class Base>
 struct AmdDecode : Base {
     using Config = typename Base::Config;
     using Element = typename Config::Element;
-    using Output = typename Base::Output;
     using Pages = amd::Pages<Config::paged>;
     static constexpr int sharers = 1;
+    struct Output : Base::Output {
+        static TILEWRIGHT_DEVICE bool leads_row() { return Base::Output::At::leads_row(lane_of_block()); }
+    };
 
     struct Arguments {
         DecodeParameters parameters;
@@ -37,6 +39,8 @@ struct AmdDecode : Base {
 
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_part(const Arguments& arguments, char* shared, Body&& body) {
+        int self = amd::thread();
+        __builtin_assume(self < Base::threads);  // of 1,024, as far as the compiler knows: it would ask which lanes load
         const DecodeParameters& decode = arguments.parameters;
         int lines = line_count<Config>(decode.forward), block = __builtin_amdgcn_workgroup_id_x();
         Parts<Config> parts(decode, block % lines, block / lines);
@@ -46,19 +50,27 @@ struct AmdDecode : Base {
             Pipeline pipeline(decode.forward, part, shared, pages);
             body(part, pipeline);
             amd::barrier();  // all waves are done with the part's tiles
+            // Quotients by these would be kept for the next part, and scalar registers spilled.
+            TILEWRIGHT_FORGET_SCALAR(parts.line);
+            TILEWRIGHT_FORGET_SCALAR(parts.cut.size);
         }
     }
 
     // Merging: by the wave that arrives last, four columns of a row in a lane at a time.
     static constexpr int lanes_of_block = Base::wave, combined_columns = 4, loads_at_once = 4;
-    static TILEWRIGHT_DEVICE int lane_of_block() { return Base::lane(); }
+    static TILEWRIGHT_DEVICE int lane_of_block() {
+        int lane = Base::lane();
+        TILEWRIGHT_FORGET(lane);  // the mask of those that do something would take two scalar registers from part to part
+        return lane;
+    }
     static TILEWRIGHT_DEVICE bool arrives_last(TILEWRIGHT_GLOBAL unsigned* arrived, int parts) {
         __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
         unsigned before = 0;
-        if (Base::lane() == 0) before = __atomic_fetch_add(arrived, 1u, __ATOMIC_RELAXED);
-        if (!Base::any(Base::lane() == 0 && before == unsigned(parts * Config::workers) - 1)) return false;
+        bool first = lane_of_block() == 0;
+        if (first) before = __atomic_fetch_add(arrived, 1u, __ATOMIC_RELAXED);
+        if (!Base::any(first && before == unsigned(parts * Config::workers) - 1)) return false;
         __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
-        if (Base::lane() == 0) *arrived = 0;
+        if (first) *arrived = 0;
         return true;
     }
     template <int n>

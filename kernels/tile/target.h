@@ -8,6 +8,7 @@
 #define TILEWRIGHT_DEVICE __attribute__((device, always_inline)) inline
 #define TILEWRIGHT_UNROLL _Pragma("unroll")
 #define TILEWRIGHT_FORGET(x) asm("" : "+v"(x))
+#define TILEWRIGHT_FORGET_SCALAR(x) asm("" : "+s"(x))
 #ifdef __AMDGCN__  // not where the same unit is compiled for the host
 #define TILEWRIGHT_GLOBAL __attribute__((address_space(1)))
 #endif
@@ -17,9 +18,10 @@
 #endif
 
 // AMD: the compiler forgets what the integer x came from, so that what follows from it is computed again where it is needed,
-// and not carried in registers from one end of the kernel to the other.
+// and not carried in registers from one end of the kernel to the other. A scalar is the same in all lanes.
 #ifndef TILEWRIGHT_FORGET
 #define TILEWRIGHT_FORGET(x) (void)(x)
+#define TILEWRIGHT_FORGET_SCALAR(x) (void)(x)
 #endif
 
 // AMD: of what a pointer points to, that it is global memory. Of a pointer that is read from memory the compiler does not know it, and must suppose that

@@ -73,9 +73,11 @@ TEST(AmdResources, DefaultConfigsAreAsTheGoldenFileHasThem) {
                 now.push_back(row);
                 EXPECT_EQ(compiled->resources.vector_spills, 0) << row.dump();
                 EXPECT_EQ(compiled->resources.local_bytes, 0) << row.dump();
-                // On CDNA some scalars of a decode, and of a bias's gradient, wait in a vector register from one part to the next.
-                const bool parts = launch.kind == KernelKind::attention_decode || launch.kind == KernelKind::attention_backward_bias;
-                EXPECT_EQ(parts ? 0 : compiled->resources.scalar_spills, 0) << row.dump();
+                EXPECT_EQ(compiled->resources.scalar_spills, 0) << row.dump();
+                EXPECT_TRUE(is_occupancy_of(occupancy(compiled->source, compiled->resources, arch), *compiled, arch)) << row.dump();
+                auto prediction = predict(compiled->spec, arch, &compiled->resources);
+                ASSERT_TRUE(prediction.ok()) << prediction.status().message();
+                EXPECT_TRUE(is_occupancy_of(prediction->occupancy, *compiled, arch)) << row.dump();
                 if (writes) continue;
                 bool found = false;
                 for (const Json& old : golden) {
