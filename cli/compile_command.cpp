@@ -53,7 +53,7 @@ Json resources_json(const Compiled& compiled, const Arch& arch) {
     json["threads"] = compiled.source.threads;
     const Occupancy resident = occupancy(compiled.source, r, arch);
     json[arch.backend == "nvidia" ? "blocks_per_sm" : "blocks_per_unit"] = resident.blocks;
-    if (amd) json["waves_per_simd"] = (resident.warps + arch.simds_per_unit - 1) / arch.simds_per_unit;
+    if (amd) json["waves_per_simd"] = waves_per_simd(compiled.source, r, arch);
     json["limited_by"] = name(resident.limit);
     for (const auto& [group, count] : r.instructions) json["instructions"][group] = count;
     if (arch.backend == "nvidia")

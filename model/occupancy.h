@@ -22,6 +22,8 @@ struct Occupancy {
 Occupancy occupancy(const ResourceEstimate& resources, const Arch& arch);
 // Of a compiled kernel: `source` says its threads and dynamic shared memory, `compiled` its registers and static shared memory.
 Occupancy occupancy(const KernelSource& source, const Resources& compiled, const Arch& arch);
+// Of a kernel compiled for AMD, the waves of a SIMD as its compiler states them: what registers and LDS allow, where whole blocks may be fewer.
+int waves_per_simd(const KernelSource& source, const Resources& compiled, const Arch& arch);
 // ok if at least one block fits; otherwise unsupported, naming what is asked for and the limit.
 Status fits(const ResourceEstimate& resources, const Arch& arch);
 

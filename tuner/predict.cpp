@@ -132,6 +132,8 @@ Result<TuneReport> predict_space(const Problem& problem, const Arch& arch, Store
         const auto [place, ticket] = flying.front();
         flying.pop_front();
         const WorkerReply reply = pool.wait(ticket);
+        // Nothing runs here. The compiler is not there or does not know the architecture: no candidate's fault, and nothing to store.
+        if (reply.outcome == Outcome::runtime) return Status(StatusCode::unavailable, reply.message);
         Measurement measurement;
         measurement.config = space.configs[place];
         measurement.host = host_name();

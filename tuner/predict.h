@@ -9,7 +9,7 @@ namespace tilewright {
 // `predicted`, on a device that has the architecture's name and no other; configs that do not compile are stored as such. Nothing is
 // measured, and no report of it is a measurement: its best is the shortest predicted time. Of the options, budget, compile_jobs, compile_timeout_seconds,
 // worker_command, stop, progress and retry_failed count; what an earlier run stored with this toolchain is not compiled again.
-// Errors: as of tune(); unsupported: not a forward problem.
+// Errors: as of tune(); unsupported: not a forward problem; unavailable: the compiler is not there, or does not know the architecture.
 Result<TuneReport> predict_space(const Problem& problem, const Arch& arch, Store& store, const TuneOptions& options);
 
 // In a worker: compiles request.configs[0] for the architecture called request.device, and replies with one timing, the predicted, whose note names

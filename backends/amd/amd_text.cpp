@@ -103,8 +103,10 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     constexpr int64_t largest_head_dim = 256;
     for (int64_t dim : {spec.problem.head_dim, spec.problem.head_dim_v})
         if (spec.kind != KernelKind::attention_decode && spec.kind != KernelKind::append && dim > largest_head_dim) return refuse("head_dim", dim, "AMD's kernels take head dimensions up to " + std::to_string(largest_head_dim) + "; those for decoding on CDNA more");
+    const bool appends = spec.kind == KernelKind::append;
+    if (spec.problem.dtype == DType::fp32 && !appends) return Status(StatusCode::unsupported, "AMD kernels are for fp16 and bf16, not fp32");
     if (is_backward(spec.kind)) return backward_text(spec, arch);
-    if (spec.kind == KernelKind::append) {
+    if (appends) {
         FamilyText text;
         text.header = "arch/amd_append.h", text.type = "AmdAppend<Config>", text.entry = entry_text(spec, arch), text.threads = kernel::append_threads;
         return text;
@@ -113,7 +115,6 @@ Result<FamilyText> amd_text(const KernelSpec& spec, const Arch& arch) {
     if (decodes && spec.problem.bias) return Status(StatusCode::unsupported, "decoding on AMD takes no bias: " + to_text(spec.problem));
     bool materialized = spec.kind == KernelKind::attention_materialized;
     if (spec.kind != KernelKind::attention_forward && !decodes && !materialized) return Status(StatusCode::unsupported, std::string(name(spec.kind)) + " has no AMD kernel");
-    if (spec.problem.dtype == DType::fp32) return Status(StatusCode::unsupported, "AMD kernels are for fp16 and bf16, not fp32");
     if (c.persistent) return refuse("persistent", c.persistent, "AMD's blocks do one tile each: it must be 0");
 
     FamilyNames names = names_of(arch);

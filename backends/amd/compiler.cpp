@@ -96,6 +96,8 @@ Result<CodeObject> compile(const Compiler& compiler, const KernelSource& source,
     command.arguments.insert(command.arguments.end(), compiler_flags().begin(), compiler_flags().end());
     command.arguments.insert(command.arguments.end(), {input, "-o", "object"});
     TILEWRIGHT_ASSIGN_OR_RETURN(ProcessResult result, run_process(command));
+    if (result.error.find("invalid target ID") != result.error.npos)
+        return Status(StatusCode::unavailable, compiler.path + " (" + compiler.version + ") does not know " + arch.name + "; set TILEWRIGHT_AMD_COMPILER to a clang++ that does");
     if (!result.succeeded()) {
         std::string reason = result.timed_out || result.signal ? "" : ": " + first_error(result.error);
         return Status(result.timed_out ? StatusCode::timeout : StatusCode::compile,

@@ -25,7 +25,7 @@ const std::vector<std::string>& compiler_flags();
 
 // The bare ELF for `arch`, the same bytes for the same text. With clang++ the log holds its remarks on resource use.
 // compile: the first error, then the whole log; timeout: it took longer than two minutes; unavailable: the compiler is
-// gone. Thread-safe: clang++ runs in parallel, hipRTC queues calls by itself.
+// gone or does not know `arch`. Thread-safe: clang++ runs in parallel, hipRTC queues calls by itself.
 Result<CodeObject> compile(const Compiler& compiler, const KernelSource& source, const Arch& arch);
 
 }  // namespace tilewright::amd

@@ -107,6 +107,16 @@ TEST_F(AmdCompile, AnErrorNamesItsPlaceAndKeepsTheLog) {
     EXPECT_THAT(object.status().message(), HasSubstr("1 error generated"));
 }
 
+TEST_F(AmdCompile, AnArchitectureThatTheCompilerDoesNotKnowIsNamedInOneSentence) {
+    Arch arch = *find_arch("gfx942");
+    arch.name = "gfx9999";
+    auto object = compile(*test_compiler(), tiny_kernel(), arch);
+    ASSERT_FALSE(object.ok());
+    EXPECT_EQ(object.status().code(), StatusCode::unavailable);
+    EXPECT_THAT(object.status().message(), HasSubstr("does not know gfx9999; set TILEWRIGHT_AMD_COMPILER"));
+    EXPECT_EQ(object.status().message().find('\n'), std::string::npos);
+}
+
 TEST_F(AmdCompile, NothingIsLeftInTheTemporaryDirectory) {
     auto scratch = ScratchDirectory::create();
     ASSERT_TRUE(scratch.ok());

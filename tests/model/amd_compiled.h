@@ -43,15 +43,18 @@ inline Result<Compiled> compile(const Arch& arch, const Problem& problem, const 
     return compile(arch, problem, config, problem.operation == Operation::decode ? KernelKind::attention_decode : KernelKind::attention_forward);
 }
 
-// Whether the compiler's own estimate, waves of a SIMD, is the model's, whole blocks of a unit. Where LDS is the limit the compiler rounds
-// up: 21 blocks of a wave on four SIMDs are 6 waves to it.
-inline bool is_occupancy_of(const Occupancy& model, const Compiled& compiled, const Arch& arch) {
+// Waves of a SIMD as the compiler's remark has them; -1: there is none.
+inline int waves_by_remark(const Compiled& compiled) {
     const std::string key = "Occupancy [waves/SIMD]: ";
     const size_t at = compiled.object.log.find(key);
-    if (at == std::string::npos) return false;
-    const int waves_per_simd = atoi(compiled.object.log.c_str() + at + key.size()), waves = compiled.source.threads / arch.warp_size;
-    if (model.blocks == waves_per_simd * arch.simds_per_unit / waves) return true;
-    return model.limit == OccupancyLimit::shared_memory && waves_per_simd == (model.blocks * waves + arch.simds_per_unit - 1) / arch.simds_per_unit;
+    return at == std::string::npos ? -1 : atoi(compiled.object.log.c_str() + at + key.size());
+}
+// Whether these are the model's, whole blocks of a unit. Where LDS is the limit the compiler rounds up: 21 blocks of a wave on four SIMDs are
+// 6 waves to it.
+inline bool is_occupancy_of(const Occupancy& model, const Compiled& compiled, const Arch& arch) {
+    const int by_remark = waves_by_remark(compiled), waves = compiled.source.threads / arch.warp_size;
+    if (model.blocks == by_remark * arch.simds_per_unit / waves) return true;
+    return model.limit == OccupancyLimit::shared_memory && by_remark == (model.blocks * waves + arch.simds_per_unit - 1) / arch.simds_per_unit;
 }
 
 struct Job {

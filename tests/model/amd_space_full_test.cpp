@@ -89,7 +89,7 @@ TEST_P(AmdCandidates, CompileAndTheModelKnowsTheirOccupancy) {
         spilled += compiled->resources.vector_spills > 0 || compiled->resources.scalar_spills > 0;
         const auto prediction = predict(compiled->spec, arch, &compiled->resources);
         ASSERT_TRUE(prediction.ok()) << job.text() << ": " << prediction.status().message();
-        const bool same = is_occupancy_of(prediction->occupancy, *compiled, arch);
+        const bool same = is_occupancy_of(prediction->occupancy, *compiled, arch) && waves_per_simd(compiled->source, compiled->resources, arch) == waves_by_remark(*compiled);
         misjudged += !same;
         EXPECT_TRUE(same) << prediction->occupancy.blocks << " blocks by the model: " << job.text();
     });

@@ -56,6 +56,17 @@ TEST_F(Predict, StoresRowsThatAreNoMeasurements) {
     EXPECT_EQ(again->trials.size(), 3u);
 }
 
+TEST_F(Predict, StoresNothingWhereWorkersCannotCompile) {
+    Result<Store> store = Store::open(path_, StoreMode::create);
+    ASSERT_TRUE(store.ok());
+    Arch unknown = *find_arch("gfx942");
+    unknown.name = "gfx9999";
+    const auto report = predict_space(problem_, unknown, *store, options_);
+    EXPECT_EQ(report.status().code(), StatusCode::unavailable);
+    EXPECT_THAT(report.status().message(), HasSubstr("gfx9999"));
+    EXPECT_TRUE(store->for_each([](const MeasurementRow&) -> Status { return Status(StatusCode::internal, "there is a row"); }).ok());
+}
+
 TEST_F(Predict, NamesAnArchitectureThatDoesNotExist) {
     WorkerRequest request;
     request.action = WorkerAction::predict;
