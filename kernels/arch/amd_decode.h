@@ -39,8 +39,6 @@ struct AmdDecode : Base {
 
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_part(const Arguments& arguments, char* shared, Body&& body) {
-        int self = amd::thread();
-        __builtin_assume(self < Base::threads);  // of 1,024, as far as the compiler knows: it would ask which lanes load
         const DecodeParameters& decode = arguments.parameters;
         int lines = line_count<Config>(decode.forward), block = __builtin_amdgcn_workgroup_id_x();
         Parts<Config> parts(decode, block % lines, block / lines);

@@ -57,6 +57,8 @@ struct Pipeline : Pages<Arch::Config::paged> {
                 Values::piece(thread()) * 8),
           key_begin(tile.visible_begin(0)),
           key_end(tile.visible_end(tile.rows() - 1)), next_keys(tile.kv_end - 1), next_values(tile.kv_end - 1) {
+        int self = thread();
+        __builtin_assume(self < threads);  // the compiler knows of 1,024, and would ask which lanes load
         fetch_keys();
         if constexpr (!alternating) fetch_values();
     }
@@ -151,9 +153,14 @@ private:
             return this->template row<Element>(p.value, value_strides, tile.kv_head, row + Arch::key_at(Values::position(thread()))) + Values::piece(thread()) * 8;
         else return value + row * value_strides.row;
     }
+    // Loads of whole tiles are to end apart from those of others. Where the compiler has the last one shared, it copies the loads before it first, and so
+    // waits for them; beside a bias there is no register left for better.
+    static TILEWRIGHT_DEVICE void end_whole() {
+        if constexpr (!Config::bias) asm volatile("");
+    }
     TILEWRIGHT_DEVICE void fetch_keys() {
         int first = next_keys * block_kv;
-        if (next_keys >= tile.kv_begin) all_seen(first) ? load_keys<true>(first) : load_keys<false>(first);
+        if (next_keys >= tile.kv_begin) all_seen(first) ? (load_keys<true>(first), end_whole()) : load_keys<false>(first);
         --next_keys;
     }
     template <bool whole>
@@ -172,7 +179,7 @@ private:
 
     TILEWRIGHT_DEVICE void fetch_values() {
         int first = next_values * block_kv;
-        if (next_values >= tile.kv_begin) all_seen(first) ? load_values<true>(first) : load_values<false>(first);
+        if (next_values >= tile.kv_begin) all_seen(first) ? (load_values<true>(first), end_whole()) : load_values<false>(first);
         --next_values;
     }
     template <bool whole>
