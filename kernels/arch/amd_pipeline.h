@@ -11,7 +11,11 @@ template <> struct Pages<true> {
     int shift;
     template <class Element>
     TILEWRIGHT_DEVICE const Element* row(const void* base, const Strides& strides, int kv_head, int key) const {
-        return row_of((const Element*)base, strides, numbers[key >> shift], kv_head, key & ((1 << shift) - 1));
+        return row<Element>(base, strides, kv_head, key, numbers[key >> shift]);
+    }
+    template <class Element>
+    TILEWRIGHT_DEVICE const Element* row(const void* base, const Strides& strides, int kv_head, int key, int page) const {
+        return row_of((const Element*)base, strides, page, kv_head, key & ((1 << shift) - 1));
     }
 };
 
@@ -49,6 +53,8 @@ struct Pipeline : Pages<Arch::Config::paged> {
     int next_keys, next_values, buffer = 0, value_buffer = 0;
     bool cleared = false;  // this thread has read an infinity or NaN as zero
     short8 key_piece[key_loads], value_piece[Values::loads][4];
+    // Of the tile to be fetched next, in which pages its rows are: read a tile ahead, so that nobody waits for one load to begin another.
+    int key_page[Config::paged ? key_loads : 1], value_page[Config::paged ? Values::loads : 1][4];
 
     TILEWRIGHT_DEVICE Pipeline(const ForwardParameters& p, const Tile<Config>& tile, char* shared, const Pages<Config::paged>& pages = {})
         : Pages<Config::paged>(pages), p(p), tile(tile), shared(shared), queries(p.query), query_strides(p.query_strides), key_strides(p.key_strides), value_strides(p.value_strides),
@@ -59,6 +65,7 @@ struct Pipeline : Pages<Arch::Config::paged> {
           key_end(tile.visible_end(tile.rows() - 1)), next_keys(tile.kv_end - 1), next_values(tile.kv_end - 1) {
         int self = thread();
         __builtin_assume(self < threads);  // the compiler knows of 1,024, and would ask which lanes load
+        find_key_pages(), find_value_pages();
         fetch_keys();
         if constexpr (!alternating) fetch_values();
     }
@@ -143,15 +150,28 @@ private:
     static TILEWRIGHT_DEVICE bool has_keys() {
         return (key_pieces == row_lanes || key_piece_at() < key_pieces) && (rows_at_once <= block_kv || key_row() < block_kv);
     }
-    // This thread's part of key (value) `row` + what the thread adds.
-    TILEWRIGHT_DEVICE const Element* key_part(int row) const {
-        if constexpr (Config::paged) return this->template row<Element>(p.key, key_strides, tile.kv_head, row + key_row()) + key_piece_at() * 8;
+    // This thread's part of key (value) `row` + what the thread adds, which is of the n-th load (its i-th key).
+    TILEWRIGHT_DEVICE const Element* key_part(int row, int n) const {
+        if constexpr (Config::paged) return this->template row<Element>(p.key, key_strides, tile.kv_head, row + key_row(), key_page[n]) + key_piece_at() * 8;
         else return key + row * key_strides.row;
     }
-    TILEWRIGHT_DEVICE const Element* value_part(int row) const {
+    TILEWRIGHT_DEVICE const Element* value_part(int row, int n, int i) const {
         if constexpr (Config::paged)
-            return this->template row<Element>(p.value, value_strides, tile.kv_head, row + Arch::key_at(Values::position(thread()))) + Values::piece(thread()) * 8;
+            return this->template row<Element>(p.value, value_strides, tile.kv_head, row + Arch::key_at(Values::position(thread())), value_page[n][i]) + Values::piece(thread()) * 8;
         else return value + row * value_strides.row;
+    }
+    // The page of a key that is seen; of another, that of the nearest one.
+    TILEWRIGHT_DEVICE int page_of(int of_key) const { return this->numbers[max_of(key_begin, min_of(of_key, key_end - 1)) >> this->shift]; }
+    TILEWRIGHT_DEVICE void find_key_pages() {
+        if constexpr (Config::paged)
+            if (next_keys >= tile.kv_begin)
+                TILEWRIGHT_UNROLL for (int n = 0; n < key_loads; ++n) key_page[n] = page_of(next_keys * block_kv + n * rows_at_once + key_row());
+    }
+    TILEWRIGHT_DEVICE void find_value_pages() {
+        if constexpr (Config::paged)
+            if (next_values >= tile.kv_begin)
+                TILEWRIGHT_UNROLL for (int n = 0; n < Values::loads; ++n) TILEWRIGHT_UNROLL for (int i = 0; i < 4; ++i)
+                    value_page[n][i] = page_of(next_values * block_kv + Arch::key_at(Values::position_step(n)) + i + Arch::key_at(Values::position(thread())));
     }
     // Loads of whole tiles are to end apart from those of others. Where the compiler has the last one shared, it copies the loads before it first, and so
     // waits for them; beside a bias there is no register left for better.
@@ -162,6 +182,7 @@ private:
         int first = next_keys * block_kv;
         if (next_keys >= tile.kv_begin) all_seen(first) ? (load_keys<true>(first), end_whole()) : load_keys<false>(first);
         --next_keys;
+        find_key_pages();
     }
     template <bool whole>
     TILEWRIGHT_DEVICE void load_keys(int first) {
@@ -169,7 +190,7 @@ private:
             int row = first + n * rows_at_once;
             key_piece[n] = short8{};
             if (has_keys() && (whole || is_seen(row + key_row())))
-                key_piece[n] = load_piece<Config::head_dim, Config::aligned>(key_part(row), key_piece_at() * 8);
+                key_piece[n] = load_piece<Config::head_dim, Config::aligned>(key_part(row, n), key_piece_at() * 8);
         }
     }
     TILEWRIGHT_DEVICE void write_keys(char* to) const {
@@ -181,6 +202,7 @@ private:
         int first = next_values * block_kv;
         if (next_values >= tile.kv_begin) all_seen(first) ? (load_values<true>(first), end_whole()) : load_values<false>(first);
         --next_values;
+        find_value_pages();
     }
     template <bool whole>
     TILEWRIGHT_DEVICE void load_values(int first) {
@@ -188,7 +210,7 @@ private:
             int row = first + Arch::key_at(Values::position_step(n)) + i;
             value_piece[n][i] = short8{};
             if (Values::has(n) && (whole || is_seen(row + Arch::key_at(Values::position(thread())))))
-                value_piece[n][i] = load_piece<Config::head_dim_v, Config::aligned>(value_part(row) + Values::piece_step(n) * 8,
+                value_piece[n][i] = load_piece<Config::head_dim_v, Config::aligned>(value_part(row, n, i) + Values::piece_step(n) * 8,
                                                                                     (Values::piece(thread()) + Values::piece_step(n)) * 8);
         }
     }

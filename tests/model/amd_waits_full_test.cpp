@@ -1,4 +1,4 @@
-// What waits for what in the main loop of AMD's forwards, by their machine code: loads of keys and values have a product to arrive in.
+// What waits for what in the main loop of AMD's forwards and decodes, by their machine code: loads of keys, values and pages' numbers have a product to arrive in.
 #include <gtest/gtest.h>
 
 #include <charconv>
@@ -84,8 +84,10 @@ TEST_P(AmdWaits, KeysAndValuesHaveAProductToArriveIn) {
     const std::string objdump = find_program("llvm-objdump-19");
     if (!golden_compiler().ok() || objdump.empty()) GTEST_SKIP() << "clang++-19 or llvm-objdump-19 is not installed";
     const Arch& arch = *find_arch(GetParam());
-    for (const char* rest : {"d64,bf16", "d64,fp16,causal", "d128,bf16", "d128,fp16,causal", "d256,fp16", "d256,bf16,causal", "d128,bf16,window1000:0,sink"}) {
-        const Problem problem = *parse_problem(std::string("forward:b4,hq16,sq4096,") + rest);
+    const std::string forward = "forward:b4,hq16,sq4096,", decode = "decode:b16,hq32,hkv8,sq1,skv8192,";
+    for (const std::string& text : {forward + "d64,bf16", forward + "d64,fp16,causal", forward + "d128,bf16", forward + "d128,fp16,causal", forward + "d256,fp16", forward + "d256,bf16,causal",
+                                    forward + "d128,bf16,window1000:0,sink", decode + "d64,fp16", decode + "d64,bf16,page16", decode + "d128,bf16", decode + "d128,fp16,page16"}) {
+        const Problem problem = *parse_problem(text);
         const auto compiled = compile(arch, problem, default_config(problem, arch));
         ASSERT_TRUE(compiled.ok()) << compiled.status().message();
         auto scratch = ScratchDirectory::create();
@@ -94,10 +96,10 @@ TEST_P(AmdWaits, KeysAndValuesHaveAProductToArriveIn) {
         ASSERT_TRUE(disassembly.ok() && disassembly->succeeded());
         const std::vector<Instruction> code = parse(disassembly->output);
         const Loop loop = main_loop(code);
-        ASSERT_GT(loop.products, 0u) << rest;
+        ASSERT_GT(loop.products, 0u) << text;
         const std::vector<size_t> before = products_before_waits(code, loop);
-        ASSERT_FALSE(before.empty()) << rest;
-        for (const size_t products : before) EXPECT_GE(products, loop.products / 2) << arch.name << " " << rest;
+        ASSERT_FALSE(before.empty()) << text;
+        for (const size_t products : before) EXPECT_GE(products, loop.products / 2) << arch.name << " " << text;
     }
 }
 
