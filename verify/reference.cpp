@@ -38,10 +38,13 @@ struct Row {
     KeyRange keys{};
     std::vector<float> query;
     std::vector<Real> score, out;  // score[j - keys.begin]; -infinity: hidden
+    std::vector<Real> squares;     // of the reference: the sum of the squares of what `out` is the sum of
     Real divisor = 1;  // of out, at the end
     Real lse = 0;
 };
 
+template <class Real>
+constexpr bool is_reference = std::is_same_v<Real, double>;  // and not the naive form
 template <class Real>
 constexpr Real infinite = std::numeric_limits<Real>::infinity();
 
@@ -71,7 +74,7 @@ void softmax(const AttentionInputs& in, const RowIndex& index, Row<Real>& row) {
     for (Real& s : row.score) sum += s = std::exp(s - reference);
     row.lse = reference + std::log(sum);
     row.divisor = sum == 0 ? 1 : sum;
-    if constexpr (std::is_same_v<Real, float>) {
+    if constexpr (!is_reference<Real>) {
         for (float& weight : row.score) weight = float(round_to(in.problem.dtype, weight / row.divisor));
         row.divisor = 1;
     }
@@ -89,6 +92,7 @@ void attend(const AttentionInputs& in, std::span<const RowIndex> rows, size_t fi
         row.query.resize(size_t(p.head_dim));
         row.score.assign(size_t(row.keys.end - row.keys.begin), -infinite<Real>);
         row.out.assign(size_t(p.head_dim_v), 0);
+        if constexpr (is_reference<Real>) row.squares.assign(size_t(p.head_dim_v), 0);
         load_row(in.query, batch, head, rows[r].query, row.query);
         all = {std::min(all.begin, row.keys.begin), std::max(all.end, row.keys.end)};
     }
@@ -111,14 +115,20 @@ void attend(const AttentionInputs& in, std::span<const RowIndex> rows, size_t fi
             Row<Real>& row = state[r];
             if (j < row.keys.begin || j >= row.keys.end || hidden[r][size_t(j - row.keys.begin)]) continue;
             Real probability = row.score[size_t(j - row.keys.begin)];
-            for (size_t d = 0; d < value.size(); ++d) row.out[d] += probability * Real(value[d]);
+            for (size_t d = 0; d < value.size(); ++d) {
+                const Real term = probability * Real(value[d]);
+                row.out[d] += term;
+                if constexpr (is_reference<Real>) row.squares[d] += term * term;
+            }
         }
     }
     for (size_t r = 0; r < rows.size(); ++r) {
         answer.lse[first + r] = double(state[r].lse);
         for (size_t d = 0; d < value.size(); ++d) {
             double x = double(state[r].out[d] / state[r].divisor);
-            answer.out[(first + r) * value.size() + d] = std::is_same_v<Real, float> ? round_to(p.dtype, x) : x;
+            const size_t at = (first + r) * value.size() + d;
+            answer.out[at] = is_reference<Real> ? x : round_to(p.dtype, x);
+            if constexpr (is_reference<Real>) answer.roundings[at] = epsilon(p.dtype) / 2 * std::hypot(std::sqrt(state[r].squares[d]) / state[r].divisor, x);
         }
     }
 }
@@ -126,6 +136,7 @@ void attend(const AttentionInputs& in, std::span<const RowIndex> rows, size_t fi
 template <class Real>
 Answer attention(const AttentionInputs& in, std::span<const RowIndex> rows, int threads) {
     Answer answer{std::vector<double>(rows.size() * size_t(in.problem.head_dim_v)), std::vector<double>(rows.size())};
+    if constexpr (is_reference<Real>) answer.roundings.resize(answer.out.size());
     std::vector<Group> groups = group(rows);
     parallel_for(int64_t(groups.size()), threads, [&](int64_t i) {
         const Group& g = groups[size_t(i)];

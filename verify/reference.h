@@ -39,6 +39,9 @@ struct RowIndex {
 struct Answer {
     std::vector<double> out;  // [rows][head_dim_v]
     std::vector<double> lse;  // [rows]
+    // Of the reference, [rows][head_dim_v]: what an output is off by where its roundings to the element type are as large as they can be: the root of the sum
+    // of their squares, over its probabilities, each times its value, and itself.
+    std::vector<double> roundings = {};
 };
 
 std::vector<RowIndex> all_rows(const Problem& problem);
