@@ -38,10 +38,10 @@ constexpr int sm80_register_estimate(const NvidiaTile& t, int beside = 0) {
 }
 
 // What the schedule takes beside, of 16-bit kernels: overlapped, a second tile of scores and more addresses the longer the head; else a few registers
-// with more than 128 columns. From 733 kernels compiled by NVRTC 13.0: of 345 within the limit with these one spills more than four.
+// with more than 128 columns, and persistent with the smallest tiles (of 18 kernels of d128 128x16 six spilled 20 bytes). From 733 kernels compiled by NVRTC 13.0: of 345 within the limit with these one spills more than four.
 constexpr int sm80_schedule_registers(const NvidiaTile& t) {
     if (t.element_bytes != 2) return 0;
-    if (!t.overlapped) return t.head_dim_v > 128 ? 4 : 0;
+    if (!t.overlapped) return t.head_dim_v > 128 || (t.persistent && t.block_kv == 16) ? 4 : 0;
     return t.block_q / t.workers / 16 * t.block_kv / 2 + t.head_dim / 4 - 12;
 }
 
@@ -175,7 +175,12 @@ constexpr int sm90_register_estimate(const NvidiaTile& t) {
 }
 
 // What half tiles take beside where workers take no turns: of kernels compiled by NVRTC 13.0, those without a register to spare spilled or had their products serialised.
-constexpr int sm90_half_registers(const NvidiaTile& t, bool masked, bool turns) { return sm90_halves(t.block_kv, masked) && !t.overlapped && !turns ? 4 : 0; }
+// With turns: of 16 kernels of d64 192x192 six; of d256 128x128 all, with turns or without.
+constexpr int sm90_half_registers(const NvidiaTile& t, bool masked, bool turns) {
+    if (!sm90_halves(t.block_kv, masked) || t.overlapped) return 0;
+    if (t.head_dim_v > 128) return 12;
+    return turns && t.block_kv <= 128 ? 0 : 4;
+}
 
 // What variants of the scores take beside, in 1/32 of a tile's keys: values and addresses that the compiler has under way. Of kernels compiled
 // by NVRTC 13.0; sinks take nothing.
