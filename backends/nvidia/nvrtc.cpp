@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "backends/nvidia/nvrtc_library.h"
 #include "backends/shared_library.h"
@@ -12,7 +13,11 @@ namespace tilewright::nvidia {
 namespace {
 
 // C++20 because the kernels are; -default-device because their constexpr functions are used on both sides.
-constexpr const char* flags[] = {"--std=c++20", "-default-device", "--ptxas-options=-v"};
+std::vector<const char*> flags() {
+    std::vector<const char*> all{"--std=c++20", "-default-device", "--ptxas-options=-v"};
+    if (getenv("TILEWRIGHT_EVERY_LANE_ARRIVES")) all.push_back("-DTILEWRIGHT_EVERY_LANE_ARRIVES");  // kernels/tile/target.h
+    return all;
+}
 
 using Program = struct NvrtcProgram*;  // NVRTC's opaque handle
 
@@ -102,7 +107,7 @@ Result<NvrtcInfo> nvrtc_info() {
     if (!opened().ok()) return opened().status();
     const Nvrtc& nvrtc = **opened();
     NvrtcInfo info{nvrtc.library.path(), nvrtc.version, ""};
-    for (const char* flag : flags) info.flags.append(info.flags.empty() ? "" : " ").append(flag);
+    for (const char* flag : flags()) info.flags.append(info.flags.empty() ? "" : " ").append(flag);
     return info;
 }
 
@@ -112,9 +117,9 @@ Result<CodeObject> nvrtc_compile(const std::string& text, const std::string& arc
     ProgramGuard guard{nvrtc};
     TILEWRIGHT_RETURN_IF_ERROR(nvrtc.check(nvrtc.create(&guard.program, text.c_str(), "tilewright.cu", 0, nullptr, nullptr), "nvrtcCreateProgram"));
     std::string target = "--gpu-architecture=" + arch;
-    const char* options[std::size(flags) + 1] = {target.c_str()};
-    std::copy(std::begin(flags), std::end(flags), options + 1);
-    int result = nvrtc.compile(guard.program, std::size(options), options);
+    std::vector<const char*> options = flags();
+    options.push_back(target.c_str());
+    int result = nvrtc.compile(guard.program, static_cast<int>(options.size()), options.data());
     CodeObject object;
     object.arch = arch;
     TILEWRIGHT_ASSIGN_OR_RETURN(object.log, read_all(nvrtc, guard.program, nvrtc.log_size, nvrtc.log, "nvrtcGetProgramLog"));

@@ -18,8 +18,10 @@ struct Ring {
 
 // Of a warp that is done with a buffer.
 TILEWRIGHT_DEVICE void release(unsigned barrier) {
-    if (threadIdx.x % 32 == 0) ptx::barrier_arrive(barrier);
+    if (threadIdx.x % 32 < TILEWRIGHT_ARRIVING_LANES) ptx::barrier_arrive(barrier);
 }
+// That many arrivals a barrier waits for that so many warps release.
+constexpr int releases(int warps) { return TILEWRIGHT_ARRIVING_LANES * warps; }
 
 // The first warpgroup produces; `workers` warpgroups consume, with the registers that it gives up.
 template <int workers, int blocks, int loading = sm90_registers_loading(workers), class Produce, class Consume>

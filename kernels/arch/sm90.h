@@ -116,14 +116,14 @@ struct Sm90 : hopper::Common {
         if (threadIdx.x == 0) {
             for (int stage = 0; stage < query_stages; ++stage) {
                 ptx::barrier_init(shared.query_full(stage), 1);
-                ptx::barrier_init(shared.query_free(stage), 4 * workers);
-                ptx::barrier_init(shared.place_free(stage), 4 * workers);
+                ptx::barrier_init(shared.query_free(stage), hopper::releases(4 * workers));
+                ptx::barrier_init(shared.place_free(stage), hopper::releases(4 * workers));
             }
             for (int stage = 0; stage < stages; ++stage) {
                 ptx::barrier_init(shared.keys_full(stage), 1);
                 ptx::barrier_init(shared.values_full(stage), 1);
-                ptx::barrier_init(shared.keys_free(stage), 4 * workers);
-                ptx::barrier_init(shared.values_free(stage), 4 * workers);
+                ptx::barrier_init(shared.keys_free(stage), hopper::releases(4 * workers));
+                ptx::barrier_init(shared.values_free(stage), hopper::releases(4 * workers));
             }
             if constexpr (nvidia::hides_values<Config>) {
                 for (int stage = 0; stage < stages; ++stage) {

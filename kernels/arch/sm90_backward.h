@@ -224,6 +224,7 @@ struct Sm90Backward : hopper::Common {
                 ptx::fence_async();
                 of_keys = ptx::named_any(cleaners_barrier, cleaners, of_keys);
                 ptx::store_shared(shared.found_garbage(), of_keys ? 2 + (int)tiles : 1);
+                ptx::named_sync(cleaners_barrier, cleaners);  // before anyone asks
             }
         }
         TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {
@@ -254,15 +255,16 @@ struct Sm90Backward : hopper::Common {
     // Blocks draw tiles until nothing is left.
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Arguments& arguments, char* raw_shared, Body&& body) {
+        constexpr int released = hopper::releases(4 * workers);
         Shared shared(raw_shared);
         if (threadIdx.x == 0) {
             ptx::store_shared(shared.found_garbage(), 0);
-            ptx::barrier_init(shared.rows_free(), 4 * workers + (counts_tiles ? 1 : 0));
-            ptx::barrier_init(shared.sums_full(), 4 * workers), ptx::barrier_init(shared.sums_free(), 1);
+            ptx::barrier_init(shared.rows_free(), released + (counts_tiles ? 1 : 0));
+            ptx::barrier_init(shared.sums_full(), released), ptx::barrier_init(shared.sums_free(), 1);
             for (int i = 0; i < 2; ++i) {
                 ptx::barrier_init(shared.rows_full(i), 1);
-                ptx::barrier_init(shared.changes_full(i), 4 * workers), ptx::barrier_init(shared.changes_free(i), 4 * workers);
-                for (int stage = 0; stage < stages; ++stage) ptx::barrier_init(shared.full(i, stage), 1), ptx::barrier_init(shared.free(i, stage), 4 * workers);
+                ptx::barrier_init(shared.changes_full(i), released), ptx::barrier_init(shared.changes_free(i), released);
+                for (int stage = 0; stage < stages; ++stage) ptx::barrier_init(shared.full(i, stage), 1), ptx::barrier_init(shared.free(i, stage), released);
             }
             if constexpr (works_by_rows) {
                 ptx::barrier_init(shared.tile_added(), 4 * workers);

@@ -165,6 +165,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
                     if (!ptx::named_any(cleaners_barrier, cleaners, found)) return;
                 }
                 ptx::store_shared(shared.found_garbage(), of_keys ? 2 + (int)tiles : 1);
+                ptx::named_sync(cleaners_barrier, cleaners);  // before anyone asks
             }
         }
         TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {
@@ -194,14 +195,15 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
     // Blocks draw tiles until nothing is left.
     template <class Body>
     static TILEWRIGHT_DEVICE void for_each_tile(const Sm90BackwardArguments& arguments, char* raw_shared, Body&& body) {
+        constexpr int released = hopper::releases(4 * workers);
         Shared shared(raw_shared);
         if (threadIdx.x == 0) {
             ptx::store_shared(shared.found_garbage(), 0);
-            ptx::barrier_init(shared.carried_read(), 4 * workers), ptx::barrier_init(shared.changes_full(), 4 * workers);
-            ptx::barrier_init(shared.scored_read(), 4 * workers);
-            for (int i = 0; i < Config::stages; ++i) ptx::barrier_init(shared.part_held(i), 4 * workers);
-            for (int i = 0; i < 2; ++i) ptx::barrier_init(shared.rows_full(i), 1), ptx::barrier_init(shared.rows_free(i), 4 * workers + (gives_queries && i == 0));
-            for (int i = 0; i < buffers; ++i) ptx::barrier_init(shared.full(i), 1), ptx::barrier_init(shared.free(i), gives_queries && i < Config::stages ? 1 : 4 * workers);
+            ptx::barrier_init(shared.carried_read(), released), ptx::barrier_init(shared.changes_full(), released);
+            ptx::barrier_init(shared.scored_read(), released);
+            for (int i = 0; i < Config::stages; ++i) ptx::barrier_init(shared.part_held(i), released);
+            for (int i = 0; i < 2; ++i) ptx::barrier_init(shared.rows_full(i), 1), ptx::barrier_init(shared.rows_free(i), released + (gives_queries && i == 0));
+            for (int i = 0; i < buffers; ++i) ptx::barrier_init(shared.full(i), 1), ptx::barrier_init(shared.free(i), gives_queries && i < Config::stages ? 1 : released);
             ptx::barrier_init_done();
         }
         __syncthreads();

@@ -35,7 +35,7 @@ struct DecodeShared {
     TILEWRIGHT_DEVICE void init_barriers(int warps) const {
         for (int stage = 0; stage < stages; ++stage) {
             ptx::barrier_init(keys_full(stage), 1), ptx::barrier_init(values_full(stage), 1);
-            ptx::barrier_init(keys_free(stage), warps), ptx::barrier_init(values_free(stage), warps);
+            ptx::barrier_init(keys_free(stage), releases(warps)), ptx::barrier_init(values_free(stage), releases(warps));
         }
         ptx::barrier_init_done();
     }

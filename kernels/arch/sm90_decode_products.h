@@ -87,7 +87,11 @@ struct Sm90DecodeProducts : nvidia::Common {
     static constexpr int readers = 32;
     static TILEWRIGHT_DEVICE int reader() { return threadIdx.x % 32; }
     static TILEWRIGHT_DEVICE int first_key() { return warp() * own_keys; }
-    static TILEWRIGHT_DEVICE bool readers_meet(bool x) { return __any_sync(~0u, x); }
+    static TILEWRIGHT_DEVICE bool readers_meet(bool x) {
+        bool any = __any_sync(~0u, x);
+        __syncwarp();  // a vote does not order what they wrote
+        return any;
+    }
     // The copy engine may overwrite what an ldmatrix has yet to read: the arrival is moved up to right behind it, and does not wait for it.
     static TILEWRIGHT_DEVICE void settle_reads() { ptx::fence_async(), __syncwarp(); }
 

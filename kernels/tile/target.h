@@ -17,6 +17,14 @@
 #define TILEWRIGHT_UNROLL
 #endif
 
+// How many lanes of a warp arrive at a barrier in shared memory when the warp is done with a buffer: one, which racecheck of compute-sanitizer does not follow.
+// Compiled for it (scripts/sanitize_nvidia.sh) every lane does.
+#ifdef TILEWRIGHT_EVERY_LANE_ARRIVES
+#define TILEWRIGHT_ARRIVING_LANES 32
+#else
+#define TILEWRIGHT_ARRIVING_LANES 1
+#endif
+
 // AMD: the compiler forgets what the integer x came from, so that what follows from it is computed again where it is needed,
 // and not carried in registers from one end of the kernel to the other. A scalar is the same in all lanes.
 #ifndef TILEWRIGHT_FORGET
