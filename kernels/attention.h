@@ -82,8 +82,9 @@ TILEWRIGHT_DEVICE void attend(const ForwardParameters& p, const Tile<typename Ar
             if constexpr (short_of_space<Config>) {
                 Arch::template finish<0>(output);
                 if (corrected) scale_rows(output, softmax.correction);
-            } else if (corrected) {  // waits in either branch are not moved up among the exponentials
-                Arch::template finish<0>(output), scale_rows(output, softmax.correction);
+            } else if (p.tiles > 0) {  // always: a wait in either branch is not moved up among the exponentials, and one branch is all warps'
+                Arch::template finish<0>(output);
+                if (corrected) scale_rows(output, softmax.correction);
             } else {
                 Arch::template finish<0>(output);
             }
