@@ -137,6 +137,18 @@ TEST_F(NvidiaCompile, ThreadsCompileAtTheSameTime) {
     for (auto& out : bytes) EXPECT_TRUE(read_cubin(out).ok());
 }
 
+// Kernels of that kind must not be taken for the others where code is kept.
+TEST_F(NvidiaCompile, KernelsForRacecheckHaveAFlagOfTheirOwn) {
+    const char* flag = "-DTILEWRIGHT_EVERY_LANE_ARRIVES";
+    const std::string text = "#ifdef TILEWRIGHT_EVERY_LANE_ARRIVES\n#error every lane\n#endif\nextern \"C\" __global__ void nothing() {}";
+    EXPECT_EQ(nvrtc_info()->flags.find(flag), std::string::npos);
+    EXPECT_TRUE(nvrtc_compile(text, "sm_90a").ok());
+    ASSERT_EQ(setenv("TILEWRIGHT_EVERY_LANE_ARRIVES", "1", 1), 0);
+    EXPECT_THAT(nvrtc_info()->flags, HasSubstr(flag));
+    EXPECT_THAT(nvrtc_compile(text, "sm_90a").status().message(), HasSubstr("every lane"));
+    ASSERT_EQ(unsetenv("TILEWRIGHT_EVERY_LANE_ARRIVES"), 0);
+}
+
 TEST(NvidiaCompilerSearch, LooksInToolkitsBeforePythonPackages) {
     auto scratch = ScratchDirectory::create();
     ASSERT_TRUE(scratch.ok());
