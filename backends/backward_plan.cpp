@@ -95,12 +95,6 @@ void add_sm90_wide_passes(const Config& config, std::vector<BackwardLaunch>& pla
     else plan.push_back({attention_backward_epilogue, config});
 }
 
-// By a query, about.
-int64_t keys_seen(const Problem& p) {
-    int64_t seen = p.causal() ? p.seq_kv / 2 : p.seq_kv;
-    return p.window_left >= 0 && p.window_right >= 0 ? std::min(seen, p.window_left + p.window_right + 1) : seen;
-}
-
 // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where its part finds
 // registers beside dK (and dV), unless a repeatable result is asked for. Beside dK alone it saves two products of eight, which pays for clearing and
 // reading the sums where a query sees many keys. Where it sees some, work row by row is hidden beside the products of 128 columns (docs/performance-log.md).
@@ -117,7 +111,7 @@ Config sm90_backward_config(const Problem& problem, const Arch& arch, bool align
     for (int block_q : {problem.head_dim <= 64 && !wide ? 128 : 64, 64}) {
         config.block_q = block_q;
         if (!nvidia_text(spec, arch).ok()) continue;
-        if (wide || problem.head_dim <= 64 || problem.alibi || problem.softcap || keys_seen(problem) < many_keys / 2) return config;  // some would spill
+        if (wide || problem.head_dim <= 64 || problem.alibi || problem.softcap || keys_seen(problem) < many_keys / 4) return config;  // some would spill
         const Config without = config;
         config.persistent = 1, config.section_kb = 16 * 1024;
         return nvidia_text(spec, arch).ok() ? config : without;
@@ -158,6 +152,11 @@ Config default_backward_config(const Problem& problem, const Arch& arch, bool al
         return config;
     }
     return sm90_backward_config(problem, arch, aligned);
+}
+
+int64_t keys_seen(const Problem& p) {
+    int64_t seen = p.causal() ? p.seq_kv / 2 : p.seq_kv;
+    return p.window_left >= 0 && p.window_right >= 0 ? std::min(seen, p.window_left + p.window_right + 1) : seen;
 }
 
 BackwardWorkspace backward_workspace(const Problem& p, const Config& config) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/backward_plan.h"
 #include "kernels/backward_bias.h"
 #include "kernels/tile/tile.h"
 
@@ -66,13 +67,16 @@ int backward_section(const KernelSpec& spec, int64_t columns, int64_t heads) {
     if (spec.config.section_kb > 0 && bytes > 0) section = int64_t{spec.config.section_kb} * 1024 / bytes;
     return static_cast<int>(std::clamp<int64_t>(section, 1, std::max<int64_t>(1, heads)));
 }
-// Of a persistent pass over keys, the KV heads whose tiles come first: whole sections, so many that the others are prepared long before a device has got
-// there. Most have fewer multiprocessors.
+// Of a persistent pass over keys, the KV heads that the prologue does: those whose tiles come first, in whole sections (most devices have fewer
+// multiprocessors than `first_tiles`), and those that the pass has no time for beside the products, of which there are as many for a query as it sees keys.
 int first_heads(const KernelSpec& spec, const kernel::ForwardParameters& p) {
-    constexpr int64_t first_tiles = 160;
+    constexpr int64_t first_tiles = 160, enough_keys = 1024;  // measured: docs/performance-log.md
     const int64_t heads = int64_t{p.batch} * p.heads_kv, blocks = (int64_t{p.seq_kv} + spec.config.block_kv - 1) / spec.config.block_kv;
     const int64_t section = backward_section(spec, int64_t{p.seq_q} * p.heads_q / p.heads_kv, heads), tiles = section * std::max<int64_t>(1, blocks);
-    return static_cast<int>(std::min(heads, (first_tiles + tiles - 1) / tiles * section));
+    Problem problem = spec.problem;
+    problem.seq_kv = p.seq_kv;
+    const int64_t others = heads * std::min(keys_seen(problem), enough_keys) / enough_keys;
+    return static_cast<int>(std::min(heads, std::max(heads - others, (first_tiles + tiles - 1) / tiles * section)));
 }
 }  // namespace
 

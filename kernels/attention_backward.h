@@ -40,9 +40,9 @@ TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes,
         Value bias{};
         if constexpr (Config::bias) bias = bias_of<Arch>(forward, tile, step, scores.row(r), scores.column(c)), score += bias;
         if constexpr (Config::alibi) score -= Arch::to_float(Arch::distance(scores.column(c) + step.first, tile.first_row + scores.row(r) + tile.offset)) * alibi;
-        // A log-sum was rounded: no probability may be above 1 for that.
+        // Positive only because a log-sum was rounded: no probability may be above 1 for that.
         Value exponent = natural_log_sums<Config> ? (score - log_sums.at(r, c)) * log2_of_e : (bends ? score * log2_of_e : score) - log_sums.at(r, c);
-        scores.at(r, c) = Arch::exp2(Arch::min(exponent, Arch::broadcast(0.0f)));
+        scores.at(r, c) = Arch::exp2_at_most_one(exponent);
         if constexpr (Config::bias) scores.at(r, c) = Arch::select(bias == -infinity, Arch::broadcast(-1.0f), scores.at(r, c));
     });
 }
@@ -116,12 +116,13 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
         auto take_step = [&](auto has_previous) {
             typename Part::Fragment query_part;
             auto scored = pipeline.scored(step);
+            auto log_sums = pipeline.log_sums(step);
             Arch::start_scores(scores, row_scored, scored);
             auto carried = pipeline.carried(step);
             if constexpr (gives_scored) Arch::start_scores(changes, row_carried, carried);
             Arch::template finish<gives_scored ? 1 : 0>(scores);
             if (tile.needs_mask(step)) pipeline.look_at_hidden(scores, tile, step);
-            recompute_probabilities<Arch>(scores, slopes, p, tile, step, pipeline.log_sums(step));
+            recompute_probabilities<Arch>(scores, slopes, p, tile, step, log_sums);
             if constexpr (gives_scored) {
                 Arch::template finish<0>(changes);
                 differentiate<Config>(changes, scores, slopes, pipeline.deltas(step));

@@ -86,7 +86,7 @@ TILEWRIGHT_DEVICE void attention_backward_sink(const typename Arch::Arguments& a
             for (int query = 0; query < p.padded_queries; query += Arch::columns_at_once) {
                 auto log_sums = Arch::values_at(p.log_sums + first + query), deltas = Arch::values_at(p.deltas + first + query);
                 auto exponent = natural_log_sums<typename Arch::Config> ? (forward.sink[head] - log_sums) * log2_of_e : forward.sink[head] * log2_of_e - log_sums;
-                sum += Arch::exp2(Arch::min(exponent, Arch::broadcast(0.0f))) * deltas;
+                sum += Arch::exp2_at_most_one(exponent) * deltas;
             }
         }
         float total = Arch::row_sum(sum);

@@ -152,6 +152,7 @@ struct Reference {
 struct Lane : FloatLane {
     static TILEWRIGHT_DEVICE float max(float a, float b) { return __builtin_fmaxf(a, b); }
     static TILEWRIGHT_DEVICE float exp2(float x) { return __builtin_amdgcn_exp2f(x); }
+    static TILEWRIGHT_DEVICE float exp2_at_most_one(float x) { return exp2(min(x, 0.0f)); }
     static TILEWRIGHT_DEVICE float log2(float x) { return __builtin_amdgcn_logf(x); }
     template <int pending, class Fragment>
     static TILEWRIGHT_DEVICE void finish(Fragment&) {}

@@ -20,6 +20,7 @@ struct Lane {
     template <bool has_begin, class Fragment>
     static TILEWRIGHT_DEVICE void hide_row(Fragment& scores, int r, int begin, int end) { hide_columns<Lane, has_begin>(scores, r, begin, end); }
     static TILEWRIGHT_DEVICE Vector exp2(Vector x) { return cpu::exp2(x); }
+    static TILEWRIGHT_DEVICE Vector exp2_at_most_one(Vector x) { return exp2(min(x, broadcast(0.0f))); }
     static TILEWRIGHT_DEVICE float exp2(float x) { return cpu::exp2(cpu::broadcast(x))[0]; }
     static TILEWRIGHT_DEVICE float log2(float x) { return __builtin_log2f(x); }
     static TILEWRIGHT_DEVICE bool any(bool x) { return x; }

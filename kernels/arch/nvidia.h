@@ -12,6 +12,8 @@ struct Common : FloatLane {
     static constexpr bool votes_by_lane = true;  // no shuffles where none move
     static TILEWRIGHT_DEVICE float max(float a, float b) { return fmaxf(a, b); }  // drops NaN
     static TILEWRIGHT_DEVICE float exp2(float x) { return ptx::exp2(x); }
+    // Of what is positive the reciprocal: the instruction takes its operand's magnitude and sign for nothing.
+    static TILEWRIGHT_DEVICE float exp2_at_most_one(float x) { return ptx::exp2(-ptx::magnitude(x)); }
     static TILEWRIGHT_DEVICE float log2(float x) { return ptx::log2(x); }
     static TILEWRIGHT_DEVICE float reciprocal(float x) { return ptx::reciprocal(x); }  // the last bit may be wrong
     static TILEWRIGHT_DEVICE bool any(bool x) { return __any_sync(~0u, x); }

@@ -10,6 +10,11 @@ TILEWRIGHT_DEVICE float exp2(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+TILEWRIGHT_DEVICE float magnitude(float x) {
+    float y;
+    asm("abs.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 TILEWRIGHT_DEVICE float log2(float x) {
     float y;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -48,6 +48,14 @@ struct Sm90Backward : hopper::Common {
         }
     };
 
+    // The first are read before products begin, which leave shared memory no time for others: of 64 columns S and dP read all that it gives.
+    static constexpr int read_ahead = over_keys && columns <= 64 ? 2 : 0;
+    struct LogSums {
+        float first[2];
+        Statistics all;
+        TILEWRIGHT_DEVICE float at(int r, int c) const { return c < read_ahead ? first[c] : all.at(r, c); }
+    };
+
     // An operand's depth follows from what it is: its type.
     template <int depth>
     struct Operand {
@@ -120,7 +128,7 @@ struct Sm90Backward : hopper::Common {
     // Where every ring is follows from how many steps and tiles are done: positions kept apart would take registers.
     struct Pipeline : Sm90Hidden<Config> {
         using Hidden = Sm90Hidden<Config>;
-        using Hidden::hidden_zeros, Hidden::cleaners, Hidden::cleaners_barrier;
+        using Hidden::hidden_zeros, Hidden::keys_hold_garbage, Hidden::garbage_in_keys, Hidden::cleaners, Hidden::cleaners_barrier;
         using Tiles = hopper::Ring<1>;
         using Steps = hopper::Ring<stages>;
         using Buffers = hopper::Ring<2>;
@@ -147,14 +155,21 @@ struct Sm90Backward : hopper::Common {
         TILEWRIGHT_DEVICE Operand<scored_depth> scored(const BackwardStep&) {
             hidden_zeros = 0;
             ptx::barrier_wait(shared.full(0, Steps::at(n).stage), Steps::at(n).parity);
-            return {hopper::operand(shared.column_tile(0, Steps::at(n).stage), columns)};
+            Operand<scored_depth> operand{hopper::operand(shared.column_tile(0, Steps::at(n).stage), columns)};
+            return operand;
         }
         TILEWRIGHT_DEVICE Operand<carried_depth> carried(const BackwardStep&) const {
             ptx::barrier_wait(shared.full(1, Steps::at(n).stage), Steps::at(n).parity);
             return {hopper::operand(shared.column_tile(1, Steps::at(n).stage), columns)};
         }
-        TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep&) const { return Statistics(shared.statistics(0, over_keys ? Steps::at(n).stage : 0)); }
-        TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return Statistics(shared.statistics(1, over_keys ? Steps::at(n).stage : 0)); }
+        template <int which>
+        TILEWRIGHT_DEVICE Statistics statistics() const { return Statistics(shared.statistics(which, over_keys ? Steps::at(n).stage : 0)); }
+        TILEWRIGHT_DEVICE LogSums log_sums(const BackwardStep&) const {
+            LogSums log_sums{{}, statistics<0>()};
+            TILEWRIGHT_UNROLL for (int c = 0; c < read_ahead; ++c) log_sums.first[c] = log_sums.all.at(0, c);
+            return log_sums;
+        }
+        TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return statistics<1>(); }
         TILEWRIGHT_DEVICE void release_carried() const {
             __syncwarp();  // all lanes have read their statistics
             hopper::release(shared.free(1, Steps::at(n).stage));
@@ -163,7 +178,7 @@ struct Sm90Backward : hopper::Common {
             hopper::release(shared.free(0, Steps::at(n).stage)), ++n;
             ptx::forget(n);  // unknown to the compiler, which else keeps what follows from it in registers that are short
         }
-        TILEWRIGHT_DEVICE void release_rows() { hopper::release(shared.rows_free()), ++tiles; }
+        TILEWRIGHT_DEVICE void release_rows() { hopper::release(shared.rows_free()), ++tiles, keys_hold_garbage = false; }
 
         // dS^T of this worker's keys, turned: a panel of 64 keys for each worker.
         TILEWRIGHT_DEVICE void publish(const Rounded& changes) const {
@@ -213,7 +228,6 @@ struct Sm90Backward : hopper::Common {
 
         // All consumers together, when none is reading the step's columns and none has started its gradients or a part of dQ. Keys too, in
         // this and in all later steps of the tile while parts of dQ are computed.
-        TILEWRIGHT_DEVICE bool garbage_in_keys() const { return Sm90KeyGarbage<Sm90Backward>::found_in_tile(shared.found_garbage(), tiles); }
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
                 if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
@@ -222,8 +236,8 @@ struct Sm90Backward : hopper::Common {
                 bool of_keys = false;
                 if constexpr (gives_queries) of_keys = Hidden::template clean<shape.row_bytes[0]>(shared.row_tile(0));
                 ptx::fence_async();
-                of_keys = ptx::named_any(cleaners_barrier, cleaners, of_keys);
-                ptx::store_shared(shared.found_garbage(), of_keys ? 2 + (int)tiles : 1);
+                keys_hold_garbage |= ptx::named_any(cleaners_barrier, cleaners, of_keys);
+                ptx::store_shared(shared.found_garbage(), 1);
                 ptx::named_sync(cleaners_barrier, cleaners);  // before anyone asks
             }
         }

@@ -12,6 +12,10 @@ struct Sm90Hidden {
     // A query or key that is not finite leaves no S of its own finite, as dO leaves no dP, and so no dS: what is hidden of these tells
     // whether there is garbage that a product with P = 0 or dS = 0 would meet.
     float hidden_zeros = 0;  // unless NaN; of this step
+    bool keys_hold_garbage = false;  // those of this tile, as far as its steps have told
+    // All lanes know the same: the vote tells the compiler so, without which it takes them for parted from here on, and each shuffle of a step for one that
+    // must gather them first.
+    TILEWRIGHT_DEVICE bool garbage_in_keys() const { return Config::mask != Mask::none && __any_sync(~0u, keys_hold_garbage); }
     template <class Fragment>
     TILEWRIGHT_DEVICE void look_at_hidden(Fragment& x, const BackwardTile<Config>& tile, const BackwardStep& step) {
         if constexpr (Config::mask != Mask::none && Config::gives_scored) {
@@ -40,14 +44,6 @@ struct Sm90KeyGarbage {
 
     static TILEWRIGHT_DEVICE const Element* keys(const ForwardParameters& p, const Tile& tile) {
         return row_of((const Element*)p.key, p.key_strides, tile.batch, tile.head, tile.first_row);
-    }
-    // The block's flag: 0: none so far; 1: some; else 2 + the number of the tile whose keys hold some. All lanes read the same: the vote tells the compiler so,
-    // without which it takes them for parted from here on, and each shuffle of a step for one that must gather them first.
-    static TILEWRIGHT_DEVICE bool found_in_tile(unsigned flag, unsigned tiles) {
-        if constexpr (Arch::Config::mask == Mask::none) return false;
-        int found;
-        ptx::load_shared(found, flag);
-        return __any_sync(~0u, found == 2 + (int)tiles);
     }
     static TILEWRIGHT_DEVICE void meet() { ptx::named_sync(Arch::Pipeline::cleaners_barrier, Arch::Pipeline::cleaners); }
     // Of all consumers, who have their scores: those that are not finite are zero in shared memory.

@@ -64,7 +64,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
     // Where the rings are follows from how many steps and tiles are done.
     struct Pipeline : Sm90Hidden<Config> {
         using Hidden = Sm90Hidden<Config>;
-        using Hidden::hidden_zeros, Hidden::cleaners, Hidden::cleaners_barrier;
+        using Hidden::hidden_zeros, Hidden::keys_hold_garbage, Hidden::garbage_in_keys, Hidden::cleaners, Hidden::cleaners_barrier;
         Shared shared;
         int worker = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0);
         unsigned n = 0, tiles = 0;
@@ -108,7 +108,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         }
         TILEWRIGHT_DEVICE void release_rows() {
             if constexpr (gives_scored) hopper::release(shared.rows_free(1));
-            hopper::release(shared.rows_free(0)), ++tiles;
+            hopper::release(shared.rows_free(0)), ++tiles, keys_hold_garbage = false;
         }
 
         // dS^T of this worker's keys, turned, in the place of the dO that all have read: a panel of 64 keys for each worker. When all are there, this worker's
@@ -149,22 +149,21 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         }
 
         // As in Sm90Backward. Where there is no dP, nothing tells of dO but itself.
-        TILEWRIGHT_DEVICE bool garbage_in_keys() const { return Sm90KeyGarbage<Sm90BackwardWide>::found_in_tile(shared.found_garbage(), tiles); }
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
-                bool of_keys = false;
                 if constexpr (gives_scored) {
+                    bool of_keys = false;
                     if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
                     (void)Hidden::template clean<sm90_tile_bytes(columns, scored_depth)>(shared.buffer(Buffer::template at<0>(n).index));
                     if constexpr (gives_queries) of_keys = Hidden::template clean<shape.row_bytes[0]>(shared.row_tile(0));
                     ptx::fence_async();
-                    of_keys = ptx::named_any(cleaners_barrier, cleaners, of_keys);
+                    keys_hold_garbage |= ptx::named_any(cleaners_barrier, cleaners, of_keys);
                 } else {
                     bool found = Hidden::template clean<sm90_tile_bytes(columns, carried_depth)>(shared.buffer(Buffer::template at<1>(n).index));
                     if (found) ptx::fence_async();
                     if (!ptx::named_any(cleaners_barrier, cleaners, found)) return;
                 }
-                ptx::store_shared(shared.found_garbage(), of_keys ? 2 + (int)tiles : 1);
+                ptx::store_shared(shared.found_garbage(), 1);
                 ptx::named_sync(cleaners_barrier, cleaners);  // before anyone asks
             }
         }

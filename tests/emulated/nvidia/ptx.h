@@ -12,6 +12,7 @@ namespace tilewright::kernel::ptx {
 namespace gpu = tilewright::emulated::gpu;
 
 inline float flushed(float x) { return std::fabs(x) < 0x1p-126f ? 0.0f : x; }
+inline float magnitude(float x) { return std::fabs(x); }
 inline float exp2(float x) { return flushed(std::exp2(flushed(x))); }
 inline float log2(float x) { return std::log2(flushed(x)); }
 inline float reciprocal(float x) { return flushed(1.0f / flushed(x)); }
