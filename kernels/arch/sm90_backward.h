@@ -49,7 +49,8 @@ struct Sm90Backward : hopper::Common {
     };
 
     // The first are read before products begin, which leave shared memory no time for others: of 64 columns S and dP read all that it gives.
-    static constexpr int read_ahead = over_keys && columns <= 64 ? 2 : 0;
+    // A window's bounds take the registers that this would.
+    static constexpr int read_ahead = over_keys && columns <= 64 && Config::mask != Mask::window ? 2 : 0;
     struct LogSums {
         float first[2];
         Statistics all;
