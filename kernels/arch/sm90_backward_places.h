@@ -1,0 +1,37 @@
+// NVIDIA sm_90a, backward: where things are in shared memory.
+#pragma once
+#include "hopper.h"
+
+namespace tilewright::kernel {
+
+// For an Sm90Backward: 0 is of what is scored, 1 of what is carried.
+template <class Arch>
+struct Sm90BackwardPlaces {
+    static constexpr auto& shape = Arch::shape;
+    static constexpr int stages = Arch::stages;
+    unsigned base;
+    TILEWRIGHT_DEVICE explicit Sm90BackwardPlaces(char* shared) : base((ptx::shared_address(shared) + sm90_alignment - 1) & ~(sm90_alignment - 1u)) {}
+    TILEWRIGHT_DEVICE unsigned row_tile(int which) const { return base + which * shape.row_bytes[0]; }
+    TILEWRIGHT_DEVICE unsigned column_tile(int which, int stage) const {
+        return base + shape.row_bytes[0] + shape.row_bytes[1] + which * stages * shape.column_bytes[0] + stage * shape.column_bytes[which];
+    }
+    TILEWRIGHT_DEVICE unsigned changes(int buffer) const { return base + shape.changes + buffer * shape.changes_bytes; }
+    TILEWRIGHT_DEVICE unsigned sums(int warp) const { return base + shape.sums + warp * Arch::Sums::warp_floats * 4; }
+    TILEWRIGHT_DEVICE unsigned statistics(int which, int stage) const { return base + shape.statistics + (which * (Arch::over_keys ? stages : 1) + stage) * shape.statistics_bytes; }
+    TILEWRIGHT_DEVICE unsigned barrier(int i) const { return base + shape.barriers + 8 * i; }
+    TILEWRIGHT_DEVICE unsigned rows_full(int which) const { return barrier(which); }
+    TILEWRIGHT_DEVICE unsigned rows_free() const { return barrier(2); }
+    TILEWRIGHT_DEVICE unsigned changes_full(int buffer) const { return barrier(3 + buffer); }
+    TILEWRIGHT_DEVICE unsigned changes_free(int buffer) const { return barrier(5 + buffer); }
+    TILEWRIGHT_DEVICE unsigned tile_index() const { return barrier(7); }
+    TILEWRIGHT_DEVICE unsigned sums_full() const { return barrier(8 + 4 * stages); }
+    TILEWRIGHT_DEVICE unsigned sums_free() const { return barrier(9 + 4 * stages); }
+    TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(10 + 4 * stages); }  // Sm90KeyGarbage
+    TILEWRIGHT_DEVICE unsigned tile_added() const { return barrier(11 + 4 * stages); }
+    TILEWRIGHT_DEVICE unsigned by_rows(int warp) const { return base + shape.by_rows + warp * shape.by_rows_bytes; }
+    TILEWRIGHT_DEVICE unsigned by_rows_full(int warp) const { return barrier(12 + 4 * stages + warp); }  // of the loading warps, then of the consumers
+    TILEWRIGHT_DEVICE unsigned full(int which, int stage) const { return barrier(8 + which * stages + stage); }
+    TILEWRIGHT_DEVICE unsigned free(int which, int stage) const { return barrier(8 + (2 + which) * stages + stage); }
+};
+
+}  // namespace tilewright::kernel
