@@ -105,13 +105,14 @@ Config sm90_backward_config(const Problem& problem, const Arch& arch, bool align
     config.block_kv = 128, config.workers = 2, config.stages = 2, config.section_kb = 32 * 1024;
     if (wide && !nvidia_text(spec, arch).ok()) config.block_q = 32;
     constexpr int64_t many_keys = 1024;
-    if (problem.deterministic || (wide && keys_seen(problem) < many_keys)) return config;
+    const int64_t seen = keys_seen(problem, problem.seq_kv);
+    if (problem.deterministic || (wide && seen < many_keys)) return config;
     Config apart = config;
     config.dq = 1;
     for (int block_q : {problem.head_dim <= 64 && !wide ? 128 : 64, 64}) {
         config.block_q = block_q;
         if (!nvidia_text(spec, arch).ok()) continue;
-        if (wide || problem.head_dim <= 64 || problem.alibi || problem.softcap || keys_seen(problem) < many_keys / 4) return config;  // some would spill
+        if (wide || problem.head_dim <= 64 || problem.alibi || problem.softcap || seen < many_keys / 4) return config;  // some would spill
         const Config without = config;
         config.persistent = 1, config.section_kb = 16 * 1024;
         return nvidia_text(spec, arch).ok() ? config : without;
@@ -154,8 +155,8 @@ Config default_backward_config(const Problem& problem, const Arch& arch, bool al
     return sm90_backward_config(problem, arch, aligned);
 }
 
-int64_t keys_seen(const Problem& p) {
-    int64_t seen = p.causal() ? p.seq_kv / 2 : p.seq_kv;
+int64_t keys_seen(const Problem& p, int64_t seq_kv) {
+    int64_t seen = p.causal() ? seq_kv / 2 : seq_kv;
     return p.window_left >= 0 && p.window_right >= 0 ? std::min(seen, p.window_left + p.window_right + 1) : seen;
 }
 

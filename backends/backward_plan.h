@@ -19,8 +19,8 @@ struct BackwardLaunch {
 // In the order of the launches, the first with the whole config. Whether the architecture can run them is generate()'s to say. `aligned` as in KernelSpec.
 std::vector<BackwardLaunch> backward_plan(const Problem& problem, const Config& config, const Arch& arch, bool aligned);
 
-// Keys that a query sees, about: on the average, as far as the mask goes.
-int64_t keys_seen(const Problem& problem);
+// Keys that a query sees of `seq_kv`, about: on the average, as far as the problem's mask goes.
+int64_t keys_seen(const Problem& problem, int64_t seq_kv);
 
 // Not tuned: what a backward takes if nothing better is known.
 Config default_backward_config(const Problem& problem, const Arch& arch, bool aligned);

@@ -73,9 +73,7 @@ int first_heads(const KernelSpec& spec, const kernel::ForwardParameters& p) {
     constexpr int64_t first_tiles = 160, enough_keys = 1024;  // measured: docs/performance-log.md
     const int64_t heads = int64_t{p.batch} * p.heads_kv, blocks = (int64_t{p.seq_kv} + spec.config.block_kv - 1) / spec.config.block_kv;
     const int64_t section = backward_section(spec, int64_t{p.seq_q} * p.heads_q / p.heads_kv, heads), tiles = section * std::max<int64_t>(1, blocks);
-    Problem problem = spec.problem;
-    problem.seq_kv = p.seq_kv;
-    const int64_t others = heads * std::min(keys_seen(problem), enough_keys) / enough_keys;
+    const int64_t others = heads * std::min(keys_seen(spec.problem, p.seq_kv), enough_keys) / enough_keys;
     return static_cast<int>(std::min(heads, std::max(heads - others, (first_tiles + tiles - 1) / tiles * section)));
 }
 }  // namespace

@@ -2,8 +2,8 @@
 # Runs the NVIDIA kernels' and launches' device tests, which cover every way a kernel can be built, under each tool of compute-sanitizer.
 # Usage: scripts/sanitize_nvidia.sh [TEST_BINARY [GTEST_FILTER [TOOL...]]]
 # Exits 0 if every tool is clean, 1 if one is not, 2 if there is nothing to run. SECONDS_PER_TOOL (default 600) bounds each. The tool is COMPUTE_SANITIZER, or the
-# one in PATH. racecheck must be of CUDA 13.5 (2026.4) or later: older ones report two pairs in attention_backward_keys that are none; which, and why, is in
-# docs/nvidia.md. CUDA 13.5's is in the Python package nvidia-cuda-sanitizer-api, and serves a driver of CUDA 13.0.
+# one in PATH. racecheck should be of CUDA 13.5 (2026.4) or later: it still reports two pairs that are no races, in tests that docs/nvidia.md names, and so ends
+# this with 1; older ones report the first in every config. CUDA 13.5's is in the Python package nvidia-cuda-sanitizer-api, and serves a driver of CUDA 13.0.
 binary=${1:-build/release/tests/test_verify_device}
 filter=${2:-*Nvidia*}
 [ $# -gt 2 ] && shift 2 && tools=$* || tools="memcheck racecheck initcheck synccheck"

@@ -132,8 +132,7 @@ struct Sm90Backward : hopper::Common {
         TILEWRIGHT_DEVICE Operand<scored_depth> scored(const BackwardStep&) {
             hidden_zeros = 0;
             ptx::barrier_wait(shared.full(0, Steps::at(n).stage), Steps::at(n).parity);
-            Operand<scored_depth> operand{hopper::operand(shared.column_tile(0, Steps::at(n).stage), columns)};
-            return operand;
+            return {hopper::operand(shared.column_tile(0, Steps::at(n).stage), columns)};
         }
         TILEWRIGHT_DEVICE Operand<carried_depth> carried(const BackwardStep&) const {
             ptx::barrier_wait(shared.full(1, Steps::at(n).stage), Steps::at(n).parity);
@@ -215,7 +214,7 @@ struct Sm90Backward : hopper::Common {
                 ptx::fence_async();
                 keys_hold_garbage |= ptx::named_any(cleaners_barrier, cleaners, of_keys);
                 ptx::store_shared(shared.found_garbage(), 1);
-                ptx::named_sync(cleaners_barrier, cleaners);  // before anyone asks
+                Hidden::meet();  // before anyone asks
             }
         }
         TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {

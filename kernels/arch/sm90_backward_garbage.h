@@ -9,6 +9,7 @@ namespace tilewright::kernel {
 template <class Config>
 struct Sm90Hidden {
     static constexpr int cleaners = 128 * Config::workers, cleaners_barrier = 1;
+    static TILEWRIGHT_DEVICE void meet() { ptx::named_sync(cleaners_barrier, cleaners); }
     // A query or key that is not finite leaves no S of its own finite, as dO leaves no dP, and so no dS: what is hidden of these tells
     // whether there is garbage that a product with P = 0 or dS = 0 would meet.
     float hidden_zeros = 0;  // unless NaN; of this step
@@ -45,17 +46,16 @@ struct Sm90KeyGarbage {
     static TILEWRIGHT_DEVICE const Element* keys(const ForwardParameters& p, const Tile& tile) {
         return row_of((const Element*)p.key, p.key_strides, tile.batch, tile.head, tile.first_row);
     }
-    static TILEWRIGHT_DEVICE void meet() { ptx::named_sync(Arch::Pipeline::cleaners_barrier, Arch::Pipeline::cleaners); }
     // Of all consumers, who have their scores: those that are not finite are zero in shared memory.
     static TILEWRIGHT_DEVICE void hide(unsigned keys) {
-        meet();
+        Arch::Pipeline::meet();
         (void)Arch::Pipeline::template clean<Arch::shape.row_bytes[0]>(keys);
         ptx::fence_async();
-        meet();
+        Arch::Pipeline::meet();
     }
     // Of all consumers, who have their parts of dQ: all are as they are in memory.
     static TILEWRIGHT_DEVICE void restore(const ForwardParameters& p, const Tile& tile, unsigned to) {
-        meet();
+        Arch::Pipeline::meet();
         const Element* from = keys(p, tile);
         _Pragma("unroll 1") for (int i = (int)threadIdx.x - 128; i < Arch::rows * sm90_panels(depth) * 8; i += 128 * Arch::workers) {
             int row = i / 8 % Arch::rows, column = i / (8 * Arch::rows) * panel_columns + i % 8 * 8;
@@ -64,7 +64,7 @@ struct Sm90KeyGarbage {
             ptx::store_shared(to + i / 8 * 128 + (i % 8 ^ row % 8) * 16, x);
         }
         ptx::fence_async();
-        meet();
+        Arch::Pipeline::meet();
     }
     // Of one warp: calls spoil(place) for those of its sums whose query, counted from `first_query` on, sees a key that is not finite in their column.
     template <class Spoil>

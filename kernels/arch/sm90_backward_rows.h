@@ -31,7 +31,7 @@ struct Sm90BackwardRows {
     // Of the consumers, in the place of tiles and dS, when all are done with these.
     static TILEWRIGHT_DEVICE void help(const PlainBackwardParameters& p, const typename Arch::Shared& shared) {
         ptx::fence_async();
-        ptx::named_sync(Arch::Pipeline::cleaners_barrier, Arch::Pipeline::cleaners);
+        Arch::Pipeline::meet();
         int warp = (int)threadIdx.x / 32 - 4;
         if ((warp + 1) * bytes <= Arch::shape.sums) Sm90BackwardRows{shared.base + warp * bytes, shared.by_rows_full(sm90_warps_by_rows + warp)}.round(p);
     }

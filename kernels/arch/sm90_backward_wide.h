@@ -164,7 +164,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
                     if (!ptx::named_any(cleaners_barrier, cleaners, found)) return;
                 }
                 ptx::store_shared(shared.found_garbage(), 1);
-                ptx::named_sync(cleaners_barrier, cleaners);  // before anyone asks
+                Hidden::meet();  // before anyone asks
             }
         }
         TILEWRIGHT_DEVICE void reveal_garbage(const PlainBackwardParameters& p, const Tile& tile) const {

@@ -105,10 +105,10 @@ private:
 
 TEST_F(EnvironmentTest, the_user_database_is_where_the_environment_says) {
     EXPECT_EQ(user_database_path(), "");
-    set("HOME", "/home/ada");
-    EXPECT_EQ(user_database_path(), "/home/ada/.local/share/tilewright/tuning.db");
+    set("HOME", "/people/ada");
+    EXPECT_EQ(user_database_path(), "/people/ada/.local/share/tilewright/tuning.db");
     set("XDG_DATA_HOME", "relative/is/ignored");
-    EXPECT_EQ(user_database_path(), "/home/ada/.local/share/tilewright/tuning.db");
+    EXPECT_EQ(user_database_path(), "/people/ada/.local/share/tilewright/tuning.db");
     set("XDG_DATA_HOME", "/data/ada");
     EXPECT_EQ(user_database_path(), "/data/ada/tilewright/tuning.db");
     set("TILEWRIGHT_DB", "mine.db");
