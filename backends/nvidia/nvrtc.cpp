@@ -15,7 +15,8 @@ namespace {
 // C++20 because the kernels are; -default-device because their constexpr functions are used on both sides.
 std::vector<const char*> flags() {
     std::vector<const char*> all{"--std=c++20", "-default-device", "--ptxas-options=-v"};
-    if (getenv("TILEWRIGHT_EVERY_LANE_ARRIVES")) all.push_back("-DTILEWRIGHT_EVERY_LANE_ARRIVES");  // kernels/tile/target.h
+    // kernels/tile/target.h; with lines of the source for its reports.
+    if (getenv("TILEWRIGHT_FOR_RACECHECK")) all.insert(all.end(), {"-DTILEWRIGHT_FOR_RACECHECK=1", "--generate-line-info"});
     return all;
 }
 

@@ -16,12 +16,13 @@ struct Ring {
     }
 };
 
-// Of a warp that is done with a buffer.
+// Of a warp that is done with a buffer. One lane arrives for all, which racecheck does not follow: for it every lane does.
+constexpr int arriving_lanes = TILEWRIGHT_FOR_RACECHECK ? 32 : 1;
 TILEWRIGHT_DEVICE void release(unsigned barrier) {
-    if (threadIdx.x % 32 < TILEWRIGHT_ARRIVING_LANES) ptx::barrier_arrive(barrier);
+    if (threadIdx.x % 32 < arriving_lanes) ptx::barrier_arrive(barrier);
 }
 // That many arrivals a barrier waits for that so many warps release.
-constexpr int releases(int warps) { return TILEWRIGHT_ARRIVING_LANES * warps; }
+constexpr int releases(int warps) { return arriving_lanes * warps; }
 
 // The first warpgroup produces; `workers` warpgroups consume, with the registers that it gives up.
 template <int workers, int blocks, int loading = sm90_registers_loading(workers), class Produce, class Consume>

@@ -58,6 +58,19 @@ TILEWRIGHT_DEVICE void load_shared(float2& x, unsigned from) { asm volatile("ld.
 TILEWRIGHT_DEVICE void load_shared(float4& x, unsigned from) {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(from) : "memory");
 }
+// Of a number in shared memory that some write while others read: no race if all do it so. As machine code these are plain accesses, which racecheck takes for
+// one; in kernels for it they are atomic.
+TILEWRIGHT_DEVICE void store_relaxed(unsigned to, int x) {
+    int before;
+    if constexpr (TILEWRIGHT_FOR_RACECHECK) asm volatile("atom.relaxed.cta.shared::cta.exch.b32 %0, [%1], %2;" : "=r"(before) : "r"(to), "r"(x) : "memory");
+    else asm volatile("st.relaxed.cta.shared::cta.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory");
+}
+TILEWRIGHT_DEVICE int load_relaxed(unsigned from) {
+    int x;
+    if constexpr (TILEWRIGHT_FOR_RACECHECK) asm volatile("atom.relaxed.cta.shared::cta.or.b32 %0, [%1], 0;" : "=r"(x) : "r"(from) : "memory");
+    else asm volatile("ld.relaxed.cta.shared::cta.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+    return x;
+}
 
 // sum + x * 0 of each element of a word: not zero if, and only if, one is NaN or infinite. `sum` starts as 0.
 TILEWRIGHT_DEVICE unsigned add_zeros(bf16, unsigned x, unsigned sum) {

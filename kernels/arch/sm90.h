@@ -149,8 +149,7 @@ private:
         for (bool first = true;; first = false) {
             Place place = Config::persistent || first ? pipeline.next_place() : no_tile<Config>();
             if constexpr (nvidia::hides_values<Config>) {
-                int found, warp = (int)threadIdx.x / 32 - 4;
-                ptx::load_shared(found, shared.found_garbage());
+                int found = ptx::load_relaxed(shared.found_garbage()), warp = (int)threadIdx.x / 32 - 4;
                 if (hopper::Common::any(found) && !first) {  // one lane may see it set, and one not yet
                     nvidia::reveal(p, tile_at<Config, sm90_worker_rows>(parameters, hopper::read_place<Place>(shared.stored_place(warp))), warp * 16, 16);
                     __syncwarp();
@@ -184,7 +183,7 @@ private:
             if (stage < 0) return;
             unsigned values = shared.values(stage);
             if (nvidia::clean<Element, value_bytes / 16, cleaners>(threadIdx.x - 32, [&](int i) { return values + i * 16; })) {
-                ptx::store_shared(shared.found_garbage(), 1);
+                ptx::store_relaxed(shared.found_garbage(), 1);
                 ptx::fence_async();
             }
             ptx::named_sync(barrier, cleaners);

@@ -17,12 +17,9 @@
 #define TILEWRIGHT_UNROLL
 #endif
 
-// How many lanes of a warp arrive at a barrier in shared memory when the warp is done with a buffer: one, which racecheck of compute-sanitizer does not follow.
-// Compiled for it (scripts/sanitize_nvidia.sh) every lane does.
-#ifdef TILEWRIGHT_EVERY_LANE_ARRIVES
-#define TILEWRIGHT_ARRIVING_LANES 32
-#else
-#define TILEWRIGHT_ARRIVING_LANES 1
+// Kernels for racecheck of compute-sanitizer (scripts/sanitize_nvidia.sh), which does not follow all that orders the others.
+#ifndef TILEWRIGHT_FOR_RACECHECK
+#define TILEWRIGHT_FOR_RACECHECK 0
 #endif
 
 // AMD: the compiler forgets what the integer x came from, so that what follows from it is computed again where it is needed,

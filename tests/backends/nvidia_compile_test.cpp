@@ -139,14 +139,15 @@ TEST_F(NvidiaCompile, ThreadsCompileAtTheSameTime) {
 
 // Kernels of that kind must not be taken for the others where code is kept.
 TEST_F(NvidiaCompile, KernelsForRacecheckHaveAFlagOfTheirOwn) {
-    const char* flag = "-DTILEWRIGHT_EVERY_LANE_ARRIVES";
-    const std::string text = "#ifdef TILEWRIGHT_EVERY_LANE_ARRIVES\n#error every lane\n#endif\nextern \"C\" __global__ void nothing() {}";
+    const char* flag = "-DTILEWRIGHT_FOR_RACECHECK=1";
+    const std::string text = "#ifdef TILEWRIGHT_FOR_RACECHECK\n#error for racecheck\n#endif\nextern \"C\" __global__ void nothing() {}";
     EXPECT_EQ(nvrtc_info()->flags.find(flag), std::string::npos);
     EXPECT_TRUE(nvrtc_compile(text, "sm_90a").ok());
-    ASSERT_EQ(setenv("TILEWRIGHT_EVERY_LANE_ARRIVES", "1", 1), 0);
+    ASSERT_EQ(setenv("TILEWRIGHT_FOR_RACECHECK", "1", 1), 0);
     EXPECT_THAT(nvrtc_info()->flags, HasSubstr(flag));
-    EXPECT_THAT(nvrtc_compile(text, "sm_90a").status().message(), HasSubstr("every lane"));
-    ASSERT_EQ(unsetenv("TILEWRIGHT_EVERY_LANE_ARRIVES"), 0);
+    EXPECT_THAT(nvrtc_info()->flags, HasSubstr("--generate-line-info"));  // its reports name the source
+    EXPECT_THAT(nvrtc_compile(text, "sm_90a").status().message(), HasSubstr("for racecheck"));
+    ASSERT_EQ(unsetenv("TILEWRIGHT_FOR_RACECHECK"), 0);
 }
 
 TEST(NvidiaCompilerSearch, LooksInToolkitsBeforePythonPackages) {

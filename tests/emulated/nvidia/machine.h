@@ -90,6 +90,7 @@ unsigned shared_address(const void* x);
 void* shared_pointer(unsigned address);
 void read_shared(void* to, unsigned from, int bytes);
 void write_shared(unsigned to, const void* from, int bytes);
+void relaxed_access(unsigned address);  // to these four bytes: it needs no order with others of its kind, and no other kind may follow
 void allow_races(unsigned address);  // of these four bytes
 void fence_async();
 

@@ -43,6 +43,13 @@ inline uint4 load_shared4(unsigned from) {
 }
 inline void load_shared(float2& x, unsigned from) { gpu::read_shared(&x, from, 8); }
 inline void load_shared(float4& x, unsigned from) { gpu::read_shared(&x, from, 16); }
+inline void store_relaxed(unsigned to, int x) { gpu::relaxed_access(to), std::memcpy(gpu::shared_pointer(to), &x, 4); }
+inline int load_relaxed(unsigned from) {
+    gpu::relaxed_access(from);
+    int x;
+    std::memcpy(&x, gpu::shared_pointer(from), 4);
+    return x;
+}
 
 // A half of the word is NaN where x is not finite; 0 * x is a zero otherwise, and so is the sum.
 template <class Element>

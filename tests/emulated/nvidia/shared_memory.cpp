@@ -19,6 +19,7 @@ void check_write_by(const Clock& clock, int by_warp, unsigned to, int bytes, boo
     Block& block = *machine.block;
     for_cells(block, to, bytes, [&](Cell& c, auto& readers) {
         if (c.races) return;
+        if (c.relaxed) fail("writes " + place(to) + ", whose accesses are relaxed");
         if (c.coming) fail("writes " + place(to) + ", where a copy is under way");
         if (c.being_read) fail("writes " + place(to) + ", which a product or a copy under way may yet read");
         if (!knows(clock, c)) fail("writes " + place(to) + ", and nothing says that warp " + std::to_string(c.writer) + " wrote it before");
@@ -37,6 +38,7 @@ void check_read(unsigned from, int bytes, bool generic) {
     const Clock& clock = warp().clock;
     for_cells(block, from, bytes, [&](Cell& c, auto& readers) {
         if (c.races) return;
+        if (c.relaxed) fail("reads " + place(from) + ", whose accesses are relaxed");
         if (c.coming) fail("reads " + place(from) + ", which a copy has yet to fill");
         if (!knows(clock, c)) fail("reads " + place(from) + ", and nothing says that warp " + std::to_string(c.writer) + " wrote it before");
         if (!generic && unfenced(block, c)) fail("has " + place(from) + " read by the asynchronous proxy, which lane " + std::to_string(c.lane) + " wrote without a fence");
@@ -60,6 +62,11 @@ void write_shared(unsigned to, const void* from, int bytes) {
     if (to % bytes) fail("writes " + std::to_string(bytes) + " bytes of " + place(to));
     check_write(to, bytes, true);
     std::memcpy(bytes_at(*machine.block, to), from, bytes);
+}
+void relaxed_access(unsigned address) {
+    for_cells(*machine.block, address, 4, [&](Cell& c, auto&) {
+        if (!c.relaxed) check_write(address, 4, true), c.relaxed = true;
+    });
 }
 void allow_races(unsigned address) { for_cells(*machine.block, address, 4, [](Cell& c, auto&) { c.races = true; }); }
 void fence_async() { ++running_lane().fences; }

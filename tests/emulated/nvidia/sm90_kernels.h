@@ -24,11 +24,7 @@ std::string run_sm90(const Parameters& parameters, int order) {
     arguments.value = map_of(value, p.value_strides, Config::head_dim_v, p.seq_kv, p.heads_kv, p.batch, Config::block_kv);
     gpu::Launch launch = launch_of<Arch>(Config::persistent ? std::min(p.tiles, most_blocks) : p.tiles, Arch::shared_bytes, order);
     launch.registers = kernel::sm90_registers_launched(Config::workers, Config::blocks);
-    return gpu::run(launch, [&](char* shared) {
-        // Warps that clean set it, and others read it whenever they like: once it is set it stays so.
-        if constexpr (kernel::nvidia::hides_values<Config>) gpu::allow_races(typename Arch::Shared(shared).found_garbage());
-        kernel::attention_forward<Arch>(arguments, shared);
-    });
+    return gpu::run(launch, [&](char* shared) { kernel::attention_forward<Arch>(arguments, shared); });
 }
 
 template <class Element, Spec s>

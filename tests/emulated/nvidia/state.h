@@ -97,7 +97,7 @@ struct Cell {
     unsigned fences = 0;   // of the lane that wrote by itself, at the time
     short writer = -1, lane = -1;
     short coming = 0, being_read = 0;  // copies that will write, operations of the asynchronous proxy that will read
-    bool races = false;
+    bool races = false, relaxed = false;
 };
 
 struct Block {
