@@ -16,6 +16,8 @@ struct Ring {
     }
 };
 
+// Of a warp: what its lanes have read in shared memory, in whose place the copy engine puts something else next.
+TILEWRIGHT_DEVICE void settle_reads() { ptx::fence_async(), __syncwarp(); }
 // Of a warp that is done with a buffer. One lane arrives for all, which racecheck does not follow: for it every lane does.
 constexpr int arriving_lanes = TILEWRIGHT_FOR_RACECHECK ? 32 : 1;
 TILEWRIGHT_DEVICE void release(unsigned barrier) {

@@ -147,7 +147,9 @@ struct Sm90Backward : hopper::Common {
         }
         TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return statistics<1>(); }
         TILEWRIGHT_DEVICE void release_carried() const {
-            __syncwarp();  // all lanes have read their statistics
+            // All lanes have read their statistics. Parts of dQ are handed over behind a fence, which serves these too.
+            if constexpr (gives_queries) __syncwarp();
+            else hopper::settle_reads();
             hopper::release(shared.free(1, Steps::at(n).stage));
         }
         TILEWRIGHT_DEVICE void release_scored() {

@@ -98,7 +98,7 @@ struct Sm90BackwardRows {
             long long row = ((long long)batch * f.heads_q + head) * p.padded_queries + first + eight + own;
             p.log_sums[row] = at.log_sum(f, head), p.deltas[row] = at.delta(p, head, dot);
         }
-        __syncwarp();  // all have read the rows
+        hopper::settle_reads();  // of the rows
     }
     static TILEWRIGHT_DEVICE void clear_sums(const PlainBackwardParameters& p, unsigned block) {
         if constexpr (Arch::ordered) {  // the first stores, and adds to nothing
@@ -128,7 +128,7 @@ struct Sm90BackwardRows {
                 }
                 ptx::barrier_wait(full, copies++ & 1);
                 _Pragma("unroll 1") for (int i = 0; i < parts; ++i) store_part(p, to, first, part + i, buffer + i * part_bytes, nobody);
-                __syncwarp();  // all have read it
+                hopper::settle_reads();
             }
         }
     }

@@ -98,7 +98,9 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep&) const { return statistics<0>(); }
         TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return statistics<1>(); }
         TILEWRIGHT_DEVICE void release_carried() const {
-            __syncwarp();  // all lanes have read their statistics
+            // All lanes have read their statistics. Who gives dQ publishes its dS behind a fence, which serves these too.
+            if constexpr (gives_queries) __syncwarp();
+            else hopper::settle_reads();
             hopper::release(gives_queries ? shared.carried_read() : shared.free(Buffer::template at<1>(n).index));
         }
         TILEWRIGHT_DEVICE void release_scored() {
