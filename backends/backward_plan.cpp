@@ -165,6 +165,7 @@ BackwardWorkspace backward_workspace(const Problem& p, const Config& config) {
     workspace.padded_queries = kernel::backward_padded(p.seq_q);
     int64_t queries = p.batch * p.heads_q * workspace.padded_queries;
     workspace.statistics_bytes = queries * static_cast<int64_t>(sizeof(float));
+    if (config.dq) workspace.part_bytes = 4 * workspace.statistics_bytes;
     if (config.dq) workspace.query_sum_bytes = workspace.statistics_bytes * kernel::backward_sum_columns(static_cast<int>(p.head_dim));
     if (config.dq == 2) workspace.order_bytes = queries / kernel::backward_least_block_q * static_cast<int64_t>(sizeof(unsigned));
     if (config.persistent) workspace.count_bytes = kernel::backward_counts(p.batch * p.heads_kv) * static_cast<int64_t>(sizeof(unsigned));
@@ -188,6 +189,9 @@ void use_workspace(const BackwardWorkspace& workspace, void* address, kernel::Ba
     parameters.log_sums = reinterpret_cast<float*>(bytes);
     parameters.deltas = reinterpret_cast<float*>(bytes + workspace.statistics_bytes);
     bytes += 2 * workspace.statistics_bytes;
+    parameters.log_sum_parts = workspace.part_bytes ? bytes : nullptr;
+    parameters.delta_parts = workspace.part_bytes ? bytes + workspace.part_bytes : nullptr;
+    bytes += 2 * workspace.part_bytes;
     parameters.query_sums = workspace.query_sum_bytes ? reinterpret_cast<float*>(bytes) : nullptr;
     bytes += workspace.query_sum_bytes;
     parameters.turns = workspace.order_bytes ? reinterpret_cast<unsigned*>(bytes) : nullptr;

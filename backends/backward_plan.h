@@ -29,10 +29,11 @@ Config default_backward_config(const Problem& problem, const Arch& arch, bool al
 struct BackwardWorkspace {
     int64_t padded_queries = 0;      // of each batch and head
     int64_t statistics_bytes = 0;    // of log-sums, and as many of deltas
+    int64_t part_bytes = 0;          // of log-sums in parts, and as many of deltas, where dq is not 0
     int64_t query_sum_bytes = 0;     // float sums of the gradient of the queries, where dq is not 0
     int64_t order_bytes = 0;         // where dq is 2: counters of who is next
     int64_t count_bytes = 0;         // of a persistent pass: counters of its work row by row
-    int64_t bytes() const { return 2 * statistics_bytes + query_sum_bytes + order_bytes + count_bytes; }
+    int64_t bytes() const { return 2 * (statistics_bytes + part_bytes) + query_sum_bytes + order_bytes + count_bytes; }
 };
 BackwardWorkspace backward_workspace(const Problem& problem, const Config& config);
 // Of `problem.batch` packed sequences with so many queries together; -1: as query_lengths() has them.

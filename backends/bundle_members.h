@@ -60,6 +60,7 @@ inline constexpr Member backward[] = {
     TILEWRIGHT_BACKWARD_STRIDES(out_gradient_strides),    TILEWRIGHT_BACKWARD_STRIDES(query_gradient_strides),
     TILEWRIGHT_BACKWARD_STRIDES(key_gradient_strides),    TILEWRIGHT_BACKWARD_STRIDES(value_gradient_strides),
     TILEWRIGHT_BACKWARD(log_sums, "pointer"),             TILEWRIGHT_BACKWARD(deltas, "pointer"),
+    TILEWRIGHT_BACKWARD(log_sum_parts, "pointer"),        TILEWRIGHT_BACKWARD(delta_parts, "pointer"),
     TILEWRIGHT_BACKWARD(padded_queries, "int32"),         TILEWRIGHT_BACKWARD(prepared_heads, "int32"),
     TILEWRIGHT_BACKWARD(query_sums, "pointer"),           TILEWRIGHT_BACKWARD(turns, "pointer"),
     TILEWRIGHT_BACKWARD(counts, "pointer"),

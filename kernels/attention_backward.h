@@ -9,10 +9,13 @@
 
 namespace tilewright::kernel {
 
-// Every element, in the order that asks for each of the queries' statistics once: over keys they belong to columns.
-template <class Config, class Fragment, class Body>
-TILEWRIGHT_DEVICE void for_each_element(Body&& body) {
-    if constexpr (Config::over_keys) {
+// Every element, in the order that asks for each of the queries' statistics once: over keys they belong to columns. Where nobody asks, from the last on:
+// what is rounded of two lies in the place of one, so that it meets nothing that is still wanted.
+template <class Config, class Fragment, class Statistics, class Body>
+TILEWRIGHT_DEVICE void for_each_element(const Statistics&, Body&& body) {
+    if constexpr (Same<Statistics, TakenOff>::is) {
+        TILEWRIGHT_UNROLL for (int c = Fragment::columns - 1; c >= 0; --c) TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) body(r, c);
+    } else if constexpr (Config::over_keys) {
         TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) body(r, c);
     } else {
         TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) body(r, c);
@@ -29,8 +32,8 @@ TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes,
     constexpr bool over_keys = Config::over_keys;
     const ForwardParameters& forward = p.forward;
     constexpr bool bends = Config::softcap || Config::bias || Config::alibi;
-    float alibi = Config::alibi ? forward.slope[over_keys ? step.head : tile.head] : 0, scale = bends ? forward.scale : forward.scale * log2_of_e;
-    for_each_element<Config, Fragment>([&](int r, int c) {
+    float alibi = Config::alibi ? forward.slope[over_keys ? step.head : tile.head] : 0, natural_scale = scale_beside(forward, log_sums), scale = bends ? natural_scale : natural_scale * log2_of_e;
+    for_each_element<Config, Fragment>(log_sums, [&](int r, int c) {
         Value score = scores.at(r, c) * scale;
         if constexpr (Config::softcap) {
             Value bent = tanh<Arch>(Value(score * (1.0f / forward.softcap)));
@@ -41,7 +44,7 @@ TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes,
         if constexpr (Config::bias) bias = bias_of<Arch>(forward, tile, step, scores.row(r), scores.column(c)), score += bias;
         if constexpr (Config::alibi) score -= Arch::to_float(Arch::distance(scores.column(c) + step.first, tile.first_row + scores.row(r) + tile.offset)) * alibi;
         // Positive only because a log-sum was rounded: no probability may be above 1 for that.
-        Value exponent = natural_log_sums<Config> ? (score - log_sums.at(r, c)) * log2_of_e : (bends ? score * log2_of_e : score) - log_sums.at(r, c);
+        Value exponent = natural_log_sums<Config> ? less(score, log_sums, r, c) * log2_of_e : less(bends ? Value(score * log2_of_e) : score, log_sums, r, c);
         scores.at(r, c) = Arch::exp2_at_most_one(exponent);
         if constexpr (Config::bias) scores.at(r, c) = Arch::select(bias == -infinity, Arch::broadcast(-1.0f), scores.at(r, c));
     });
@@ -50,15 +53,15 @@ TILEWRIGHT_DEVICE void recompute_probabilities(Fragment& scores, Slopes& slopes,
 // dP -> dS, or with a softcap `of_products` that of the scaled product.
 template <class Config, bool of_products = true, class Fragment, class Slopes, class Statistics>
 TILEWRIGHT_DEVICE void differentiate(Fragment& changes, Fragment& probabilities, Slopes& slopes, const Statistics& deltas) {
-    for_each_element<Config, Fragment>([&](int r, int c) {
-        changes.at(r, c) = probabilities.at(r, c) * (changes.at(r, c) - deltas.at(r, c));
+    for_each_element<Config, Fragment>(deltas, [&](int r, int c) {
+        changes.at(r, c) = probabilities.at(r, c) * less(changes.at(r, c), deltas, r, c);
         if constexpr (Config::softcap && of_products) changes.at(r, c) *= slopes.at(r, c);
     });
 }
 // Where a bias hides: 0 * NaN is NaN.
 template <class Arch, class Fragment>
 TILEWRIGHT_DEVICE void clear_marked(Fragment& x, Fragment& probabilities) {
-    for_each_element<typename Arch::Config, Fragment>([&](int r, int c) { x.at(r, c) = Arch::select(probabilities.at(r, c) < 0.0f, Arch::broadcast(0.0f), x.at(r, c)); });
+    for_each_element<typename Arch::Config, Fragment>(NoFragment{}, [&](int r, int c) { x.at(r, c) = Arch::select(probabilities.at(r, c) < 0.0f, Arch::broadcast(0.0f), x.at(r, c)); });
 }
 
 template <class Arch, class Fragment>

@@ -57,7 +57,7 @@ TILEWRIGHT_DEVICE void attention_backward_prologue(const typename Arch::Argument
                                                          row_of((const Element*)p.out_gradient, p.out_gradient_strides, at.batch, head, at.query));
         dot = Arch::sum_of_sharers(dot);  // lanes whose queries differ take part in it together
         long long row = ((long long)batch * forward.heads_q + head) * p.padded_queries + padded;
-        if (Arch::leads_row()) p.log_sums[row] = at.log_sum(forward, head), p.deltas[row] = at.delta(p, head, dot);
+        if (Arch::leads_row()) Arch::store_statistics(p, row, at.log_sum(forward, head), at.delta(p, head, dot));
         if constexpr (Config::dq != 0) Arch::clear_query_sums(p, row);
     });
 }

@@ -9,6 +9,17 @@ namespace tilewright::kernel {
 template <bool value> struct Constant { static constexpr bool is = value; };
 struct NoFragment {};  // where a variant needs none
 
+// Statistics of which S or dP is less already, because its product began with them, and how others are taken off. Log-sums that were divided by the scale
+// are taken off before it multiplies, so that it may not be 0: scores of queries and keys that are not huge vanish beside what this makes of it.
+struct TakenOff {};
+template <class, class> struct Same : Constant<false> {};
+template <class T> struct Same<T, T> : Constant<true> {};
+template <class Value> TILEWRIGHT_DEVICE auto less(const Value& x, const TakenOff&, int, int) { return x; }
+template <class Value, class Statistics> TILEWRIGHT_DEVICE auto less(const Value& x, const Statistics& statistics, int r, int c) { return x - statistics.at(r, c); }
+TILEWRIGHT_DEVICE float divisible_scale(const ForwardParameters& p) { return p.scale < 1e-30f && p.scale > -1e-30f ? 1e-30f : p.scale; }
+TILEWRIGHT_DEVICE float scale_beside(const ForwardParameters& p, const TakenOff&) { return divisible_scale(p); }
+template <class Statistics> TILEWRIGHT_DEVICE float scale_beside(const ForwardParameters& p, const Statistics&) { return p.scale; }
+
 // One tile of columns of one head.
 struct BackwardStep {
     int head, first;  // its head and its first column

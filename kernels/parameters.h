@@ -113,6 +113,7 @@ struct PlainBackwardParameters {
     // Workspaces, [batch][heads_q][padded_queries], written by the prologue.
     TILEWRIGHT_GLOBAL float* log_sums;  // lse in units of log 2 (but see natural_log_sums); infinite where it would be minus infinity and past the end, so that every probability is 0
     TILEWRIGHT_GLOBAL float* deltas;    // dot(out_gradient, out) - lse_gradient
+    void *log_sum_parts, *delta_parts;  // the same once more, 16 bytes a query, where an architecture splits them (arch/sm90_statistics.h)
     int padded_queries;  // backward_padded(seq_q)
     int prepared_heads;  // Config::persistent alone: KV heads, counted through all batches, whose queries the prologue does; the pass over keys does the others'
     // Config::dq alone. Cleared by the prologue for dq 1, stored by the first tile of keys for 2: sums of dS K, [batch][heads_q][padded_queries][backward_sum_columns(head_dim)], of each

@@ -93,7 +93,7 @@ constexpr int sm90_tile_bytes(int rows, int columns) { return rows * sm90_panels
 constexpr int sm90_barrier_bytes = 1024;
 constexpr int sm90_most_stages = 8;
 static_assert(16 * (2 + 3 * 4) + 8 * (2 * 3 + 6 * sm90_most_stages + sm90_most_stages + 1) <= sm90_barrier_bytes);
-constexpr int sm90_alignment = 1024;  // of what the copy engine swizzles; dynamic shared memory may start anywhere
+constexpr int sm90_alignment = 1024;  // of what the copy engine swizzles: room to find it. The backward, which needs all the room there is, leaves it to its entry point (nvidia_text.cpp)
 constexpr int sm90_threads(const NvidiaTile& t) { return 128 * (t.workers + 1); }
 constexpr int sm90_shared_bytes(const NvidiaTile& t, int query_stages) {
     return query_stages * sm90_tile_bytes(t.block_q, t.head_dim) +
@@ -106,13 +106,14 @@ constexpr int sm90_query_stages(const NvidiaTile& t) {
 }
 constexpr int sm90_shared_bytes(const NvidiaTile& t) { return sm90_shared_bytes(t, sm90_query_stages(t)); }
 // The backward's passes: what is scored [0] and carried [1] of the rows, and in a ring of the columns; the statistics of columns over
-// keys, of rows over queries. Where the pass over keys gives dQ: dS in two buffers, and one tile of its sums. Barriers: 2 full and 1 free for the
+// keys, of rows over queries. Where the pass over keys gives dQ: statistics in 16 bytes and what they are multiplied by, dS in two buffers, and one tile of its sums. Barriers: 2 full and 1 free for the
 // rows, 4 for each stage, 4 for dS, 2 for the sums; the tile's index; a mark. Where it works row by row, a place for each warp of the loading warpgroup that
 // does so, a barrier for each of these and of the consumers, and one for the tile. Offsets and sizes in bytes.
 constexpr int nvidia_backward_rows_threads = 256;
+constexpr int sm90_factors_bytes = 128;       // what statistics are multiplied by (arch/sm90_statistics.h)
 constexpr int sm90_warps_by_rows = 2;         // of the loading warpgroup, where the pass works row by row too
 struct Sm90BackwardShared {
-    int row_bytes[2], column_bytes[2], changes, changes_bytes, sums, statistics, statistics_bytes, by_rows, by_rows_bytes, barriers, bytes;
+    int row_bytes[2], column_bytes[2], changes, changes_bytes, sums, statistics, statistics_bytes, factors, by_rows, by_rows_bytes, barriers, bytes;
 };
 constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int scored_depth, int carried_depth, int stages, bool over_keys, bool gives_queries, bool works_by_rows) {
     Sm90BackwardShared s{};
@@ -122,13 +123,14 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
     s.changes_bytes = gives_queries ? sm90_tile_bytes(columns, rows) : 0;
     s.sums = s.changes + 2 * s.changes_bytes;
     s.statistics = s.sums + (gives_queries ? columns * backward_sum_columns(scored_depth) * 4 : 0);
-    s.statistics_bytes = 4 * (over_keys ? columns : rows);
-    s.by_rows = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
+    s.statistics_bytes = (gives_queries ? 16 : 4) * (over_keys ? columns : rows);
+    s.factors = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
+    s.by_rows = s.factors + (gives_queries ? sm90_factors_bytes : 0);
     int barriers = 8 * (11 + 4 * stages + (works_by_rows ? 1 + sm90_warps_by_rows + rows / 16 : 0));
-    if (works_by_rows)  // the most of 16, 8 and 4 KiB that there is room for
-        for (s.by_rows_bytes = 16 * 1024; s.by_rows_bytes > 4096 && s.by_rows + sm90_warps_by_rows * s.by_rows_bytes + barriers + sm90_alignment > sm90_shared_per_unit - sm90_shared_reserved;) s.by_rows_bytes /= 2;
+    if (works_by_rows)  // the most of 16, 12, 8 and 4 KiB that there is room for
+        for (s.by_rows_bytes = 16 * 1024; s.by_rows_bytes > 4096 && s.by_rows + sm90_warps_by_rows * s.by_rows_bytes + barriers > sm90_shared_per_unit - sm90_shared_reserved;) s.by_rows_bytes -= 4096;
     s.barriers = s.by_rows + sm90_warps_by_rows * s.by_rows_bytes;
-    s.bytes = s.barriers + barriers + sm90_alignment;
+    s.bytes = s.barriers + barriers;
     return s;
 }
 // The same of wide heads, one gradient a pass (sm90_backward_wide.h): what is carried of the rows only where there is a dP; buffers of columns, of
@@ -136,12 +138,12 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
 // half a tile of dQ.
 struct Sm90WideTile {
     int rows, columns, scored_depth, carried_depth, stages;
-    bool over_keys, gives_scored, gives_carried, gives_queries;
+    bool over_keys, gives_scored, gives_carried, gives_queries, takes_off;
     constexpr int carried_stages() const { return gives_carried ? stages : 1; }
     constexpr int buffers() const { return stages + carried_stages(); }
 };
 struct Sm90WideShared {
-    int row_bytes[2], buffers, buffer_bytes, statistics, statistics_bytes, barriers, bytes;
+    int row_bytes[2], buffers, buffer_bytes, log_sums, log_sum_bytes, deltas, delta_bytes, factors, barriers, bytes;
 };
 constexpr Sm90WideShared sm90_wide_shared(const Sm90WideTile& t) {
     Sm90WideShared s{};
@@ -149,10 +151,12 @@ constexpr Sm90WideShared sm90_wide_shared(const Sm90WideTile& t) {
     s.buffers = s.row_bytes[0] + s.row_bytes[1];
     s.buffer_bytes = sm90_tile_bytes(t.columns, max_of(max_of(t.scored_depth, t.carried_depth), t.gives_queries ? t.rows : 0));
     if (t.gives_queries) s.buffer_bytes = max_of(s.buffer_bytes, 2 * t.columns * backward_sum_columns(t.scored_depth));
-    s.statistics = s.buffers + t.buffers() * s.buffer_bytes;
-    s.statistics_bytes = 4 * (t.over_keys ? t.columns : t.rows);
-    s.barriers = s.statistics + (t.over_keys ? t.buffers() : 2) * s.statistics_bytes;
-    s.bytes = s.barriers + 8 * (9 + 2 * t.buffers() + t.stages) + sm90_alignment;
+    s.log_sums = s.buffers + t.buffers() * s.buffer_bytes;
+    s.delta_bytes = 4 * (t.over_keys ? t.columns : t.rows), s.log_sum_bytes = (t.takes_off ? 4 : 1) * s.delta_bytes;
+    s.deltas = s.log_sums + (t.over_keys ? t.stages : 1) * s.log_sum_bytes;
+    s.factors = s.deltas + (t.over_keys ? t.carried_stages() : 1) * s.delta_bytes;
+    s.barriers = s.factors + (t.takes_off ? sm90_factors_bytes : 0);
+    s.bytes = s.barriers + 8 * (9 + 2 * t.buffers() + t.stages);
     return s;
 }
 // What the block is launched with, and how the loading warpgroup's share is dealt out. All together may not exceed what

@@ -32,9 +32,9 @@ Status check_sm90_backward(const KernelSpec& spec) {
     return {};
 }
 
-// Products of scores, and of parts of dQ that are `part` columns wide.
+// Products of statistics, whatever the elements are, of scores, and of parts of dQ that are `part` columns wide.
 std::string sm90_backward_prelude(DType dtype, int columns, int part) {
-    return wgmma("wgmma_scores", columns, dtype, false, true) + wgmma("wgmma_scores_first", columns, dtype, false, false, false) +
+    return wgmma("wgmma_statistics", columns, DType::bf16, false, false, false) + wgmma("wgmma_scores", columns, dtype, false, true) + wgmma("wgmma_scores_first", columns, dtype, false, false, false) +
            wgmma("wgmma_queries", part, dtype, false, true, true, true) + wgmma("wgmma_queries_first", part, dtype, false, false, false, true);
 }
 
@@ -91,7 +91,7 @@ Result<FamilyText> sm90_wide_backward_text(const KernelSpec& spec, const Arch& a
     if (c.dq && (c.workers != 2 || c.block_q != 64)) return refuse("block_q", c.block_q, "two warpgroups share 64 queries of dQ");
     int part = gives_queries ? kernel::backward_sum_columns(d) * columns / 128 : 32;
     TILEWRIGHT_ASSIGN_OR_RETURN(FamilyText text, by_warpgroups(spec, arch, "arch/sm90_backward_wide.h", "Sm90BackwardWide<Config>", sm90_wide_registers(spec, columns),
-                                                               kernel::sm90_wide_shared({rows, columns, d, d_v, c.stages, over_keys, !carried, carried, gives_queries}).bytes, part));
+                                                               kernel::sm90_wide_shared({rows, columns, d, d_v, c.stages, over_keys, !carried, carried, gives_queries, c.dq && over_keys && !p.softcap}).bytes, part));
     text.prelude += wgmma("wgmma_output", carried ? d_v : d, p.dtype, true, true);
     return text;
 }

@@ -56,7 +56,7 @@ Status check_limits(const KernelSpec& spec, const Arch& arch, int threads, int64
 std::string entry_text(const KernelSpec& spec) {
     std::string kind = name(spec.kind);
     return "extern \"C\" __global__ void __launch_bounds__(Arch::threads, Config::blocks) " + kind + "(const __grid_constant__ Arch::Arguments arguments) {\n" +
-           "    extern __shared__ __align__(128) char shared[];\n    " + kind + "<Arch>(arguments, shared);\n}\n";
+           "    extern __shared__ __align__(1024) char shared[];\n    " + kind + "<Arch>(arguments, shared);\n}\n";
 }
 
 FamilyText plain_text(const KernelSpec& spec, const char* header, const char* type, int threads) {

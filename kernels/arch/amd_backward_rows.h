@@ -30,6 +30,7 @@ struct AmdBackwardRows : amd::Lane {
     static TILEWRIGHT_DEVICE bool leads_row() { return lane() == 0; }
     static TILEWRIGHT_DEVICE float values_at(const TILEWRIGHT_GLOBAL float* from) { return from[lane()]; }
     static TILEWRIGHT_DEVICE float sum_of_sharers(float x) { return x; }  // dot() has summed up
+    static TILEWRIGHT_DEVICE void store_statistics(const PlainBackwardParameters& p, long long row, float log_sum, float delta) { p.log_sums[row] = log_sum, p.deltas[row] = delta; }
     static TILEWRIGHT_DEVICE float row_sum(float x) {
         TILEWRIGHT_UNROLL for (int other = wave / 2; other > 0; other /= 2)
             x += __builtin_bit_cast(float, __builtin_amdgcn_ds_bpermute((lane() ^ other) * 4, __builtin_bit_cast(int, x)));

@@ -222,6 +222,7 @@ struct CpuBackward : cpu::Lane {
     static TILEWRIGHT_DEVICE bool leads_row() { return true; }
     static TILEWRIGHT_DEVICE cpu::Vector values_at(const float* from) { return *(const cpu::Vector*)from; }
     static TILEWRIGHT_DEVICE float sum_of_sharers(float x) { return x; }
+    static TILEWRIGHT_DEVICE void store_statistics(const PlainBackwardParameters& p, long long row, float log_sum, float delta) { p.log_sums[row] = log_sum, p.deltas[row] = delta; }
     // The sums of dQ: the first tile of keys stores, and adds to nothing; where none has, nobody is seen.
     static TILEWRIGHT_DEVICE void clear_query_sums(const PlainBackwardParameters& p, long long row) {
         if (row % Config::block_q == 0) p.turns[row / Config::block_q] = 0;

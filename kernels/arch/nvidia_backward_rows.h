@@ -1,6 +1,7 @@
 // NVIDIA, backward: some lanes for each query, and a warp for each head's sink.
 #pragma once
 #include "sm90_query_sums.h"
+#include "sm90_statistics.h"
 
 namespace tilewright::kernel {
 
@@ -44,6 +45,7 @@ struct NvidiaBackwardRows : nvidia::Common {
     }
     static TILEWRIGHT_DEVICE float row_sum(float x) { return sum_of<32>(x); }
     static TILEWRIGHT_DEVICE float sum_of_sharers(float x) { return sum_of<lanes>(x); }
+    static TILEWRIGHT_DEVICE void store_statistics(const PlainBackwardParameters& p, long long row, float log_sum, float delta) { hopper::store_statistics<Config>(p, row, log_sum, delta); }
     static TILEWRIGHT_DEVICE void load(Element (&x)[8], const Element* from) { *(uint4*)x = *(const uint4*)from; }
     static TILEWRIGHT_DEVICE void load(Element (&x)[1], const Element* from) { x[0] = *from; }
     template <int count>  // this lane's part of it

@@ -61,8 +61,7 @@ TILEWRIGHT_DEVICE void load_shared(float4& x, unsigned from) {
 // Of a number in shared memory that some write while others read: no race if all do it so. As machine code these are plain accesses, which racecheck takes for
 // one; in kernels for it they are atomic.
 TILEWRIGHT_DEVICE void store_relaxed(unsigned to, int x) {
-    int before;
-    if constexpr (TILEWRIGHT_FOR_RACECHECK) asm volatile("atom.relaxed.cta.shared::cta.exch.b32 %0, [%1], %2;" : "=r"(before) : "r"(to), "r"(x) : "memory");
+    if constexpr (TILEWRIGHT_FOR_RACECHECK) asm volatile("{\n.reg .b32 before;\natom.relaxed.cta.shared::cta.exch.b32 before, [%0], %1;\n}" ::"r"(to), "r"(x) : "memory");
     else asm volatile("st.relaxed.cta.shared::cta.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory");
 }
 TILEWRIGHT_DEVICE int load_relaxed(unsigned from) {

@@ -1,37 +1,33 @@
 // NVIDIA sm_90a, backward: products by warpgroups that own 64 rows each; rows once and columns in rings by the copy engine.
 #pragma once
 #include "../backward_tile.h"
-#include "hopper_wgmma.h"
 #include "nvidia_backward_garbage.h"
 #include "sm90_backward_garbage.h"
 #include "sm90_backward_loader.h"
 #include "sm90_backward_places.h"
-#include "sm90_query_sums.h"
+#include "sm90_backward_products.h"
 
 namespace tilewright::kernel {
 
 template <class Config_>
-struct Sm90Backward : hopper::Common {
+struct Sm90Backward : Sm90BackwardProducts<Config_> {
     using Config = Config_;
-    using Element = typename Config::Element;
-    using Tile = BackwardTile<Config>;
-    static constexpr bool over_keys = Config::over_keys, gives_queries = over_keys && Config::dq != 0, ordered = Config::dq == 2, works_by_rows = gives_queries && Config::persistent;
+    using Products = Sm90BackwardProducts<Config_>;
+    using typename Products::Element, typename Products::Tile, typename Products::Scores, typename Products::Rounded, typename Products::QueryGradient, typename Products::QueryOperands, typename Products::Sums;
+    template <int depth> using Operand = typename Products::template Operand<depth>;
+    template <int depth> using Columns = typename Products::template Columns<depth>;
+    using Products::over_keys, Products::gives_queries, Products::rows, Products::columns, Products::workers, Products::scored_depth, Products::carried_depth;
+    static constexpr bool ordered = Config::dq == 2, works_by_rows = gives_queries && Config::persistent;
     static constexpr bool counts_tiles = gives_queries && (ordered || works_by_rows);  // a thread of the loading warpgroup follows the consumers' tiles
-    static constexpr int rows = Tile::block_rows, columns = Tile::block_columns, stages = Config::stages, workers = Config::workers;
-    static constexpr int scored_depth = Config::head_dim, carried_depth = Config::head_dim_v;
+    static constexpr int stages = Config::stages;
     static constexpr Sm90BackwardShared shape = sm90_backward_shared(rows, columns, scored_depth, carried_depth, stages, over_keys, gives_queries, works_by_rows);
     static constexpr int threads = 128 * (workers + 1), shared_bytes = shape.bytes;
     static_assert(rows == 64 * workers && columns % 16 == 0 && Config::aligned);
 
     using Arguments = Sm90BackwardArguments;
-    using Scores = hopper::Accumulator<Element, columns>;
-    using ScoredGradient = hopper::Accumulator<Element, scored_depth>;
-    using CarriedGradient = hopper::Accumulator<Element, carried_depth>;
-    using Rounded = nvidia::Rounded<Scores>;
     using Slopes = typename Choose<Config::softcap, Scores, NoFragment>::type;
-    using Sums = hopper::QuerySums<gives_queries ? columns : 64, backward_sum_columns(scored_depth), workers>;
-    using QueryGradient = hopper::Accumulator<Element, Sums::width>;
     static constexpr bool query_part_lags = true;
+    static constexpr bool takes_off(int) { return gives_queries && hopper::splits_statistics<Config>; }  // log-sums [0] and deltas [1] while products are made
 
     static TILEWRIGHT_DEVICE float min(float a, float b) { return ptx::min_nan(a, b); }  // of NaN it is NaN
 
@@ -51,54 +47,12 @@ struct Sm90Backward : hopper::Common {
 
     // The first are read before products begin, which leave shared memory no time for others: of 64 columns S and dP read all that it gives.
     // A window's bounds take the registers that this would.
-    static constexpr int read_ahead = over_keys && columns <= 64 && Config::mask != Mask::window ? 2 : 0;
+    static constexpr int read_ahead = over_keys && !takes_off(0) && columns <= 64 && Config::mask != Mask::window ? 2 : 0;
     struct LogSums {
         float first[2];
         Statistics all;
         TILEWRIGHT_DEVICE float at(int r, int c) const { return c < read_ahead ? first[c] : all.at(r, c); }
     };
-
-    // An operand's depth follows from what it is: its type.
-    template <int depth>
-    struct Operand {
-        unsigned at;
-    };
-    // The first instruction sets the accumulator, so that its registers are free until then.
-    template <int depth>
-    static TILEWRIGHT_DEVICE void start_scores(Scores& scores, Operand<depth> left, Operand<depth> right) {
-        ptx::wgmma_fence();
-        TILEWRIGHT_UNROLL for (int k = 0; k < round_up(depth, 16) / 16; ++k) {
-            int panel = k / 4, within = k % 4 * 32;
-            unsigned long long a = hopper::descriptor(left.at + ((panel * rows * 128 + within) >> 4));
-            unsigned long long b = hopper::descriptor(right.at + ((panel * columns * 128 + within) >> 4));
-            if (k == 0) wgmma_scores_first(scores.d[0], a, b);
-            else wgmma_scores(scores.d[0], a, b);
-        }
-        ptx::wgmma_commit();
-    }
-    template <class Gradient, int depth>
-    static TILEWRIGHT_DEVICE void start_gradient(Gradient& gradient, const Rounded& left, Operand<depth> right) {
-        hopper::start_output<columns>(gradient, left, right.at);
-    }
-    // 64 rows by `columns` into a panel whose rows are the columns.
-    static TILEWRIGHT_DEVICE void store_turned(unsigned panel, const Rounded& x) {
-        int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, row = lane % 8 + lane / 16 * 8, piece = 2 * warp + lane / 8 % 2;
-        unsigned to = panel + row * 128 + (piece ^ row % 8) * 16;
-        TILEWRIGHT_UNROLL for (int k = 0; k < columns / 16; ++k) ptx::store_matrices_turned(to + k * 2048, x.a[0][4 * k], x.a[0][4 * k + 1], x.a[0][4 * k + 2], x.a[0][4 * k + 3]);
-    }
-    // A worker's part of dQ = dS K: some of the queries, or of the columns of K.
-    struct QueryOperands {
-        unsigned changes, keys;
-    };
-    static TILEWRIGHT_DEVICE void start_query_part(QueryGradient& part, QueryOperands operands) {
-        ptx::wgmma_fence();
-        TILEWRIGHT_UNROLL for (int k = 0; k < rows / 16; ++k) {
-            unsigned long long a = hopper::descriptor(operands.changes + ((k / 4 * columns * 128 + k % 4 * 32) >> 4)), b = hopper::descriptor(operands.keys + (k * 2048 >> 4));
-            if (k == 0) wgmma_queries_first(part.d[0], a, b);
-            else wgmma_queries(part.d[0], a, b);
-        }
-        ptx::wgmma_commit();
-    }
 
     using Shared = Sm90BackwardPlaces<Sm90Backward>;
 
@@ -129,23 +83,34 @@ struct Sm90Backward : hopper::Common {
             __syncwarp();  // a tile without steps has no product between this and release_rows()
             return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)};
         }
-        TILEWRIGHT_DEVICE Operand<scored_depth> scored(const BackwardStep&) {
+        template <int which, int depth>
+        TILEWRIGHT_DEVICE auto column_tile() const {
+            Steps at = Steps::at(n);
+            ptx::barrier_wait(shared.full(which, at.stage), at.parity);
+            Operand<depth> tile{hopper::operand(shared.column_tile(which, at.stage), columns)};
+            if constexpr (takes_off(which)) return Columns<depth>{tile, shared.statistics(which, at.stage), shared.factors()};
+            else return tile;
+        }
+        TILEWRIGHT_DEVICE auto scored(const BackwardStep&) {
             hidden_zeros = 0;
-            ptx::barrier_wait(shared.full(0, Steps::at(n).stage), Steps::at(n).parity);
-            return {hopper::operand(shared.column_tile(0, Steps::at(n).stage), columns)};
+            return column_tile<0, scored_depth>();
         }
-        TILEWRIGHT_DEVICE Operand<carried_depth> carried(const BackwardStep&) const {
-            ptx::barrier_wait(shared.full(1, Steps::at(n).stage), Steps::at(n).parity);
-            return {hopper::operand(shared.column_tile(1, Steps::at(n).stage), columns)};
-        }
+        TILEWRIGHT_DEVICE auto carried(const BackwardStep&) const { return column_tile<1, carried_depth>(); }
         template <int which>
         TILEWRIGHT_DEVICE Statistics statistics() const { return Statistics(shared.statistics(which, over_keys ? Steps::at(n).stage : 0)); }
-        TILEWRIGHT_DEVICE LogSums log_sums(const BackwardStep&) const {
-            LogSums log_sums{{}, statistics<0>()};
-            TILEWRIGHT_UNROLL for (int c = 0; c < read_ahead; ++c) log_sums.first[c] = log_sums.all.at(0, c);
-            return log_sums;
+        TILEWRIGHT_DEVICE auto log_sums(const BackwardStep&) const {
+            if constexpr (takes_off(0)) {
+                return TakenOff{};
+            } else {
+                LogSums log_sums{{}, statistics<0>()};
+                TILEWRIGHT_UNROLL for (int c = 0; c < read_ahead; ++c) log_sums.first[c] = log_sums.all.at(0, c);
+                return log_sums;
+            }
         }
-        TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return statistics<1>(); }
+        TILEWRIGHT_DEVICE auto deltas(const BackwardStep&) const {
+            if constexpr (takes_off(1)) return TakenOff{};
+            else return statistics<1>();
+        }
         TILEWRIGHT_DEVICE void release_carried() const {
             // All lanes have read their statistics. Parts of dQ are handed over behind a fence, which serves these too.
             if constexpr (gives_queries) __syncwarp();
@@ -162,7 +127,7 @@ struct Sm90Backward : hopper::Common {
         TILEWRIGHT_DEVICE void publish(const Rounded& changes) const {
             if (garbage_in_keys()) Sm90KeyGarbage<Sm90Backward>::hide(shared.row_tile(0));
             ptx::barrier_wait(shared.changes_free(Buffers::at(n).stage), Buffers::at(n).parity ^ 1);  // all have read that of two steps ago
-            store_turned(shared.changes(Buffers::at(n).stage) + worker * columns * 128, changes);
+            Products::store_turned(shared.changes(Buffers::at(n).stage) + worker * columns * 128, changes);
         }
         TILEWRIGHT_DEVICE QueryOperands published() const {  // in the step before
             Buffers before = Buffers::at(n - 1);
@@ -264,6 +229,7 @@ struct Sm90Backward : hopper::Common {
             }
             ptx::barrier_init_done();
         }
+        if (takes_off(0) && threadIdx.x < 32) hopper::store_factors(shared.factors());
         __syncthreads();
         hopper::divide_work<workers, 1, works_by_rows ? sm90_backward_registers_by_rows : sm90_backward_registers_loading>(
             [&] {

@@ -1,6 +1,7 @@
 // NVIDIA sm_90a, backward: what is not finite and hidden.
 #pragma once
 #include "../backward_tile.h"
+#include "hopper_ptx.h"
 #include "nvidia_backward_garbage.h"
 
 namespace tilewright::kernel {
@@ -20,10 +21,15 @@ struct Sm90Hidden {
     template <class Fragment>
     TILEWRIGHT_DEVICE void look_at_hidden(Fragment& x, const BackwardTile<Config>& tile, const BackwardStep& step) {
         if constexpr (Config::mask != Mask::none && Config::gives_scored) {
+            auto behind_first = [&](int bound) {  // of this lane's columns, which the compiler would else all have in registers
+                unsigned behind = bound - step.first - Fragment::column(0);
+                ptx::forget(behind);
+                return (int)behind;
+            };
             TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
-                int row = x.row(r), begin = tile.paired_begin(row) - step.first, end = tile.paired_end(row) - step.first;
+                int row = x.row(r), begin = behind_first(tile.paired_begin(row)), end = behind_first(tile.paired_end(row));
                 TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c)
-                    if (!tile.paired(x.column(c), begin, end)) hidden_zeros += x.at(r, c) * 0.0f;
+                    if (!tile.paired(Fragment::behind_first(c), begin, end)) hidden_zeros += x.at(r, c) * 0.0f;
             }
         }
     }

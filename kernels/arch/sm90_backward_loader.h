@@ -23,6 +23,12 @@ TILEWRIGHT_DEVICE void sm90_copy_tiles(const ForwardParameters& p, int& index, u
     }
 }
 
+// What comes with a tile of columns.
+template <class Arch>
+constexpr int sm90_statistics_bytes(int which) {
+    return !Arch::over_keys ? 0 : (Arch::takes_off(which) ? hopper::parts_bytes : 4) * Arch::columns;
+}
+
 // For an Sm90Backward.
 template <class Arch>
 struct Sm90BackwardLoader {
@@ -65,7 +71,7 @@ struct Sm90BackwardLoader {
     // It has few registers, so it keeps little and computes again what it needs.
     static TILEWRIGHT_DEVICE void load(const Sm90BackwardArguments& arguments, const typename Arch::Shared& shared) {
         const PlainBackwardParameters& p = arguments.parameters;
-        constexpr int of_rows = over_keys ? 0 : shape.statistics_bytes, of_columns = over_keys ? shape.statistics_bytes : 0;
+        constexpr int of_rows = over_keys ? 0 : 4 * rows;
         unsigned n = 0, dealt = 0;
         int index = blockIdx.x;
         auto deal = [&](int bytes) {
@@ -76,7 +82,8 @@ struct Sm90BackwardLoader {
         };
         auto copy_statistics = [&](int which, int stage, int batch, int head, int first, int bytes, unsigned full) {
             long long row = (long long)(batch * p.forward.heads_q + head) * p.padded_queries + first;
-            ptx::copy_bytes(shared.statistics(which, stage), (which ? p.deltas : p.log_sums) + row, bytes, full);
+            const char* from = Arch::takes_off(which) ? (const char*)(which ? p.delta_parts : p.log_sum_parts) + row * hopper::parts_bytes : (const char*)((which ? p.deltas : p.log_sums) + row);
+            ptx::copy_bytes(shared.statistics(which, stage), from, bytes, full);
         };
         auto copy_rows = [&](const Tile& tile) {
             deal(shape.row_bytes[0] + of_rows);
@@ -87,7 +94,7 @@ struct Sm90BackwardLoader {
                 for (int which = 0; which < 2; ++which) copy_statistics(which, 0, tile.batch, tile.head, tile.first_row, of_rows, shared.rows_full(which));
         };
         auto copy_columns = [&](auto carried, const Tile& tile, const BackwardStep& step) {
-            constexpr int which = decltype(carried)::is, depth = which ? carried_depth : scored_depth;
+            constexpr int which = decltype(carried)::is, depth = which ? carried_depth : scored_depth, of_columns = sm90_statistics_bytes<Arch>(which);
             hopper::Ring<stages> ring = hopper::Ring<stages>::at(n);
             unsigned full = shared.full(which, ring.stage);
             ptx::barrier_wait(shared.free(which, ring.stage), ring.parity ^ 1);

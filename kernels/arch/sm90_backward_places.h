@@ -10,7 +10,7 @@ struct Sm90BackwardPlaces {
     static constexpr auto& shape = Arch::shape;
     static constexpr int stages = Arch::stages;
     unsigned base;
-    TILEWRIGHT_DEVICE explicit Sm90BackwardPlaces(char* shared) : base((ptx::shared_address(shared) + sm90_alignment - 1) & ~(sm90_alignment - 1u)) {}
+    TILEWRIGHT_DEVICE explicit Sm90BackwardPlaces(char* shared) : base(ptx::shared_address(shared)) {}
     TILEWRIGHT_DEVICE unsigned row_tile(int which) const { return base + which * shape.row_bytes[0]; }
     TILEWRIGHT_DEVICE unsigned column_tile(int which, int stage) const {
         return base + shape.row_bytes[0] + shape.row_bytes[1] + which * stages * shape.column_bytes[0] + stage * shape.column_bytes[which];
@@ -18,6 +18,7 @@ struct Sm90BackwardPlaces {
     TILEWRIGHT_DEVICE unsigned changes(int buffer) const { return base + shape.changes + buffer * shape.changes_bytes; }
     TILEWRIGHT_DEVICE unsigned sums(int warp) const { return base + shape.sums + warp * Arch::Sums::warp_floats * 4; }
     TILEWRIGHT_DEVICE unsigned statistics(int which, int stage) const { return base + shape.statistics + (which * (Arch::over_keys ? stages : 1) + stage) * shape.statistics_bytes; }
+    TILEWRIGHT_DEVICE unsigned factors() const { return base + shape.factors; }  // sm90_statistics.h
     TILEWRIGHT_DEVICE unsigned barrier(int i) const { return base + shape.barriers + 8 * i; }
     TILEWRIGHT_DEVICE unsigned rows_full(int which) const { return barrier(which); }
     TILEWRIGHT_DEVICE unsigned rows_free() const { return barrier(2); }

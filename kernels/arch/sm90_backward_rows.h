@@ -3,6 +3,7 @@
 #pragma once
 #include "../attention_backward_rows.h"
 #include "sm90_query_sums.h"
+#include "sm90_statistics.h"
 
 namespace tilewright::kernel {
 
@@ -15,7 +16,7 @@ struct Sm90BackwardRows {
     using Counts = hopper::RowCounts;
     static constexpr int bytes = Arch::shape.by_rows_bytes, row_bytes = 2 * Arch::carried_depth, part_bytes = 4 * Sums::warp_floats;
     static constexpr int at_once = 16, pitch = row_bytes + 16;  // queries, and bytes from one's row to the next
-    static constexpr int parts_of_place = 4 * Arch::workers, parts = bytes / part_bytes < parts_of_place ? bytes / part_bytes : parts_of_place;
+    static constexpr int parts_of_place = 4 * Arch::workers, parts = min_of(parts_of_place, 1 << log2_of(bytes / part_bytes));
     static_assert(2 * at_once * pitch <= bytes && parts > 0 && parts_of_place % parts == 0 && Sums::width % 32 == 0);
 
     unsigned buffer, full;  // shared memory of `bytes`, and its barrier
@@ -96,7 +97,7 @@ struct Sm90BackwardRows {
             PaddedQuery<Config> at(p, batch, first + eight + own);
             float dot = at.inside() && at.sees_keys(f) ? own % 2 ? products[1] : products[0] : 0;
             long long row = ((long long)batch * f.heads_q + head) * p.padded_queries + first + eight + own;
-            p.log_sums[row] = at.log_sum(f, head), p.deltas[row] = at.delta(p, head, dot);
+            hopper::store_statistics<Config>(p, row, at.log_sum(f, head), at.delta(p, head, dot));
         }
         hopper::settle_reads();  // of the rows
     }

@@ -15,28 +15,33 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
     using typename Base::Rounded;
     using typename Base::Statistics;
     template <int depth> using Operand = typename Base::template Operand<depth>;
+    template <int depth> using Columns = typename Base::template Columns<depth>;
     using Base::over_keys, Base::rows, Base::columns, Base::workers, Base::scored_depth, Base::carried_depth;
+    static constexpr bool takes_off(int which) { return which == 0 && Base::takes_off(0); }  // for parts of deltas there is no room
     static constexpr bool gives_scored = Config::gives_scored, gives_carried = Config::gives_carried, gives_queries = gives_scored && Base::gives_queries;
-    static constexpr Sm90WideTile wide{rows, columns, scored_depth, carried_depth, Config::stages, over_keys, gives_scored, gives_carried, gives_queries};
+    static constexpr Sm90WideTile wide{rows, columns, scored_depth, carried_depth, Config::stages, over_keys, gives_scored, gives_carried, gives_queries, takes_off(0)};
     static constexpr Sm90WideShared shape = sm90_wide_shared(wide);
     static constexpr int shared_bytes = shape.bytes, buffers = wide.buffers();
     static_assert(!(gives_scored && gives_carried), "dK and dV find registers one at a time");
 
-    // A tile of columns, 0 of what is scored and 1 of what is carried: its buffer, and how often that has been used.
+    // A tile of columns, 0 of what is scored and 1 of what is carried: its buffer, which of their own that is, and how often it has been used.
     struct Buffer {
-        int index, parity;
+        int index, stage, parity;
         template <int which>
         static TILEWRIGHT_DEVICE Buffer at(unsigned n) {
             auto ring = hopper::Ring<which ? wide.carried_stages() : Config::stages>::at(n);
-            return {which * Config::stages + ring.stage, ring.parity};
+            return {which * Config::stages + ring.stage, ring.stage, ring.parity};
         }
     };
     struct Shared {
         unsigned base;
-        TILEWRIGHT_DEVICE explicit Shared(char* shared) : base((ptx::shared_address(shared) + sm90_alignment - 1) & ~(sm90_alignment - 1u)) {}
+        TILEWRIGHT_DEVICE explicit Shared(char* shared) : base(ptx::shared_address(shared)) {}
         TILEWRIGHT_DEVICE unsigned row_tile(int which) const { return base + which * shape.row_bytes[0]; }
         TILEWRIGHT_DEVICE unsigned buffer(int index) const { return base + shape.buffers + index * shape.buffer_bytes; }
-        TILEWRIGHT_DEVICE unsigned statistics(int index) const { return base + shape.statistics + index * shape.statistics_bytes; }
+        TILEWRIGHT_DEVICE unsigned statistics(int which, int stage) const {
+            return which ? base + shape.deltas + stage * shape.delta_bytes : base + shape.log_sums + stage * shape.log_sum_bytes;
+        }
+        TILEWRIGHT_DEVICE unsigned factors() const { return base + shape.factors; }
         TILEWRIGHT_DEVICE unsigned barrier(int i) const { return base + shape.barriers + 8 * i; }
         TILEWRIGHT_DEVICE unsigned rows_full(int which) const { return barrier(which); }
         TILEWRIGHT_DEVICE unsigned rows_free(int which) const { return barrier(2 + which); }
@@ -83,20 +88,25 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
             return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)};
         }
         template <int which, int depth>
-        TILEWRIGHT_DEVICE Operand<depth> column_tile() const {
+        TILEWRIGHT_DEVICE auto column_tile() const {
             Buffer buffer = Buffer::template at<which>(n);
             ptx::barrier_wait(shared.full(buffer.index), buffer.parity);
-            return {hopper::operand(shared.buffer(buffer.index), columns)};
+            Operand<depth> tile{hopper::operand(shared.buffer(buffer.index), columns)};
+            if constexpr (takes_off(which)) return Columns<depth>{tile, shared.statistics(which, buffer.stage), shared.factors()};
+            else return tile;
         }
-        TILEWRIGHT_DEVICE Operand<scored_depth> scored(const BackwardStep&) {
+        TILEWRIGHT_DEVICE auto scored(const BackwardStep&) {
             hidden_zeros = 0;
             return column_tile<0, scored_depth>();
         }
-        TILEWRIGHT_DEVICE Operand<carried_depth> carried(const BackwardStep&) const { return column_tile<1, carried_depth>(); }
+        TILEWRIGHT_DEVICE auto carried(const BackwardStep&) const { return column_tile<1, carried_depth>(); }
         template <int which>
-        TILEWRIGHT_DEVICE Statistics statistics() const { return Statistics(shared.statistics(over_keys ? Buffer::template at<which>(n).index : which)); }
-        TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep&) const { return statistics<0>(); }
-        TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return statistics<1>(); }
+        TILEWRIGHT_DEVICE auto statistics() const {
+            if constexpr (takes_off(which)) return TakenOff{};
+            else return Statistics(shared.statistics(which, over_keys ? Buffer::template at<which>(n).stage : 0));
+        }
+        TILEWRIGHT_DEVICE auto log_sums(const BackwardStep&) const { return statistics<0>(); }
+        TILEWRIGHT_DEVICE auto deltas(const BackwardStep&) const { return statistics<1>(); }
         TILEWRIGHT_DEVICE void release_carried() const {
             // All lanes have read their statistics. Who gives dQ publishes its dS behind a fence, which serves these too.
             if constexpr (gives_queries) __syncwarp();
@@ -207,6 +217,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
             for (int i = 0; i < buffers; ++i) ptx::barrier_init(shared.full(i), 1), ptx::barrier_init(shared.free(i), gives_queries && i < Config::stages ? 1 : released);
             ptx::barrier_init_done();
         }
+        if (takes_off(0) && threadIdx.x < 32) hopper::store_factors(shared.factors());
         __syncthreads();
         hopper::divide_work<workers, 1, sm90_backward_registers_loading>(
             [&] {

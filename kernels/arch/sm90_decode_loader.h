@@ -5,8 +5,6 @@
 namespace tilewright::kernel {
 namespace hopper {
 
-constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
-
 // Rows of a box: those of a page, or of a tile where that has fewer.
 template <class Config>
 TILEWRIGHT_DEVICE int box_shift(const DecodeParameters& decode) {

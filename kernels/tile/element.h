@@ -23,5 +23,6 @@ template <bool first, class A, class B> struct Choose { using type = A; };
 template <class A, class B> struct Choose<false, A, B> { using type = B; };
 
 constexpr int round_up(int x, int multiple) { return (x + multiple - 1) / multiple * multiple; }
+constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }  // rounded down
 
 }  // namespace tilewright::kernel

@@ -57,6 +57,10 @@ void run(const EmulatedBackward& kernels, Workload& w, std::vector<Pass> passes,
     std::vector<float> sums(kernels.dq ? queries * static_cast<size_t>(kernel::backward_sum_columns(static_cast<int>(p.head_dim))) : 0, NAN);
     std::vector<unsigned> turns(kernels.dq ? queries / static_cast<size_t>(kernel::backward_least_block_q) : 0, 77u);
     std::vector<unsigned> counts(static_cast<size_t>(kernel::backward_counts(p.batch * p.heads_kv)), 77u);
+    struct alignas(16) Parts {
+        float numbers[4];
+    };
+    std::vector<Parts> parts(kernels.dq ? 2 * queries : 0, {{NAN, NAN, NAN, NAN}});
     for (Pass pass : passes) {
         kernel::BackwardParameters parameters = std::get<kernel::BackwardParameters>(bound->parameters);
         Config config;
@@ -66,7 +70,7 @@ void run(const EmulatedBackward& kernels, Workload& w, std::vector<Pass> passes,
         if (persistent) parameters.prepared_heads = 1;
         if (persistent && pass == Pass::prologue) parameters.forward.tiles /= static_cast<int>(p.batch * p.heads_kv);
         unsigned dealt = 0;
-        parameters.forward.tiles_dealt = &dealt, parameters.query_sums = sums.data(), parameters.turns = turns.data(), parameters.counts = counts.data();
+        parameters.forward.tiles_dealt = &dealt, parameters.query_sums = sums.data(), parameters.log_sum_parts = parts.data(), parameters.delta_parts = parts.data() + parts.size() / 2, parameters.turns = turns.data(), parameters.counts = counts.data();
         EXPECT_EQ(kernels.run(pass, parameters, order), "") << to_text(w.problem) << ", order " << order;
         EXPECT_EQ(dealt, 0u);
     }

@@ -50,6 +50,15 @@ TEST_P(NvidiaBackward, IsRightWhereThereIsLittle) {
     int order = 0;
     for (const char* sizes : {"b2,hq8,hkv2,sq1,skv1", "hq4,hkv2,sq2,skv0", "hq4,hkv2,sq0,skv2", "b2,hq4,hkv2,sq1,skv140", "hq4,hkv2,sq300,skv20", "hq4,hkv2,sq140,skv1"}) expect_right(sizes, {order++});
 }
+// Where log-sums are taken off before the scale multiplies, they are divided by it.
+TEST_P(NvidiaBackward, IsRightWhateverTheScale) {
+    for (float scale : {0.0f, -0.3f, 1e-20f}) {
+        Workload w = workload("b2,hq4,hkv2,sq33,skv70");
+        w.scale = scale;
+        forward_results(w);
+        expect_right_gradients(GetParam(), w, passes(), 2);
+    }
+}
 TEST_P(NvidiaBackward, GivesTheSameBitsInTwoPassesOverKeysAndInEveryOrder) {
     Workload first = workload("hq4,hkv2,sq90,skv140"), second = first;
     expect_right_gradients(GetParam(), first, passes(), 0);

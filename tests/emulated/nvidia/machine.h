@@ -113,6 +113,8 @@ void copies_wait(int pending);
 
 // Products by warpgroups: d (64 x n) += or = left right. `left` is a descriptor, or four registers of a lane.
 void product(float* d, int n, const unsigned* left_registers, unsigned long long left, unsigned long long right, bool fresh, bool right_turned);
+// The same of bf16 in shared memory without a swizzle, whatever the launch's elements are; it sets d.
+void plain_product(float* d, int n, unsigned long long left, unsigned long long right);
 void products_fence();
 void products_commit();
 void products_wait(int pending);

@@ -12,17 +12,19 @@ namespace {
 
 using Async = Schedule::Async;
 
-float value_of(unsigned short bits) {
-    if (machine.launch.bf16) return __builtin_bit_cast(float, (unsigned)bits << 16);
+float value_of(unsigned short bits, bool bf16 = machine.launch.bf16) {
+    if (bf16) return __builtin_bit_cast(float, (unsigned)bits << 16);
     return (float)__builtin_bit_cast(_Float16, bits);
 }
 
 // PTX ISA, "Matrix descriptor": start address, leading and stride byte offsets in units of 16 bytes, swizzle in bits 62 and 63.
 struct Descriptor {
     unsigned start, leading, stride;
-    explicit Descriptor(unsigned long long d) : start((unsigned)(d & 0x3fff) << 4), leading((unsigned)(d >> 16 & 0x3fff) << 4), stride((unsigned)(d >> 32 & 0x3fff) << 4) {
-        if (d >> 62 != 1) fail("multiplies by a descriptor without the swizzle of 128 bytes");
+    explicit Descriptor(unsigned long long d, bool swizzles = true) : start((unsigned)(d & 0x3fff) << 4), leading((unsigned)(d >> 16 & 0x3fff) << 4), stride((unsigned)(d >> 32 & 0x3fff) << 4) {
+        if (d >> 62 != swizzles) fail(swizzles ? "multiplies by a descriptor without the swizzle of 128 bytes" : "multiplies statistics by a descriptor with a swizzle");
     }
+    // Element (row, k) of an operand that is not swizzled, eight of a row in 16 bytes, eight of these side by side.
+    unsigned plain(int row, int k) const { return start + (unsigned)k / 8 * leading + (unsigned)row / 8 * stride + (unsigned)row % 8 * 16 + (unsigned)k % 8 * 2; }
     // The 16 bytes that hold element (row, k) of an operand whose rows lie along k, or, turned, (k, column); where within them.
     static unsigned swizzled(unsigned address) { return address ^ (address >> 7 & 7) << 4; }
     unsigned along(int row, int k) const { return swizzled(start + (unsigned)row / 8 * stride + (unsigned)row % 8 * 128 + 2 * (unsigned)k); }
@@ -35,6 +37,14 @@ struct Descriptor {
 template <class F>
 void for_pieces(const Product& p, F&& f) {
     int first_row = warp_index() % 4 * 16;
+    if (p.plain) {
+        Descriptor left(p.left, false), right(p.right, false);
+        for (int k = 0; k < 16; k += 8) {
+            for (int row = 0; row < 16; ++row) f(left.plain(first_row + row, k));
+            for (int column = 0; column < p.n; ++column) f(right.plain(column, k));
+        }
+        return;
+    }
     if (!p.registers)
         for (int row = 0; row < 16; ++row) f(Descriptor(p.left).along(first_row + row, 0)), f(Descriptor(p.left).along(first_row + row, 8));
     Descriptor right(p.right);
@@ -53,7 +63,7 @@ void multiply(Product* const (&of)[32]) {
     auto element = [&](unsigned address) {
         unsigned short bits;
         std::memcpy(&bits, bytes_at(block, address), 2);
-        return value_of(bits);
+        return value_of(bits, p.plain || machine.launch.bf16);
     };
     using I = isa::MmaSync16x8x16;
     static float left[16][16], right[16][256], sum[16][256];
@@ -62,13 +72,13 @@ void multiply(Product* const (&of)[32]) {
         for (int l = 0; l < 32; ++l)
             for (int e = 0; e < 8; ++e) left[I::a(l, e).i][I::a(l, e).j] = value_of((unsigned short)(of[l]->a[e / 2] >> 16 * (e % 2)));
     } else {
-        Descriptor d(p.left);
+        Descriptor d(p.left, !p.plain);
         for (int i = 0; i < 16; ++i)
-            for (int k = 0; k < 16; ++k) left[i][k] = element(d.along(first_row + i, k));
+            for (int k = 0; k < 16; ++k) left[i][k] = element(p.plain ? d.plain(first_row + i, k) : d.along(first_row + i, k));
     }
-    Descriptor d(p.right);
+    Descriptor d(p.right, !p.plain);
     for (int k = 0; k < 16; ++k)
-        for (int j = 0; j < p.n; ++j) right[k][j] = element(p.right_turned ? d.across(k, j) : d.along(j, k));
+        for (int j = 0; j < p.n; ++j) right[k][j] = element(p.plain ? d.plain(j, k) : p.right_turned ? d.across(k, j) : d.along(j, k));
     for (int l = 0; l < 32; ++l)
         for (int i = 0; i < p.n / 2; ++i) {
             isa::At at = I::d(l, i % 4);
@@ -109,18 +119,14 @@ void finish_group() {
     for (int l = 0; l < 32; ++l) block.lanes[first_lane + l].products.erase(block.lanes[first_lane + l].products.begin());
 }
 
-}  // namespace
-
-void product(float* d, int n, const unsigned* left_registers, unsigned long long left, unsigned long long right, bool fresh, bool right_turned) {
+void start(Product p) {
     Lane& own = running_lane();
-    Product p{d, n, left_registers != nullptr, fresh, right_turned, {}, left, right, {}};
-    if (left_registers) std::memcpy(p.a, left_registers, sizeof p.a);
     bool under_way = false;
     for (const auto& group : own.products)
-        for (const Product& other : group) under_way |= other.d == d;
+        for (const Product& other : group) under_way |= other.d == p.d;
     if (!under_way) {
-        p.before.assign(d, d + n / 2);
-        for (int i = 0; i < n / 2; ++i) d[i] = std::numeric_limits<float>::quiet_NaN();
+        p.before.assign(p.d, p.d + p.n / 2);
+        for (int i = 0; i < p.n / 2; ++i) p.d[i] = std::numeric_limits<float>::quiet_NaN();
     }
     if (lane() == 0)
         for_pieces(p, [&](unsigned address) {
@@ -129,6 +135,15 @@ void product(float* d, int n, const unsigned* left_registers, unsigned long long
         });
     own.products.back().push_back(std::move(p));
 }
+
+}  // namespace
+
+void product(float* d, int n, const unsigned* left_registers, unsigned long long left, unsigned long long right, bool fresh, bool right_turned) {
+    Product p{d, n, left_registers != nullptr, fresh, right_turned, false, {}, left, right, {}};
+    if (left_registers) std::memcpy(p.a, left_registers, sizeof p.a);
+    start(std::move(p));
+}
+void plain_product(float* d, int n, unsigned long long left, unsigned long long right) { start({d, n, false, true, false, true, {}, left, right, {}}); }
 void products_fence() {
     pause();
     if (!machine.launch.schedule.warpgroups_meet) return;

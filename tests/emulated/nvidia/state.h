@@ -36,6 +36,7 @@ struct Product {
     float* d;
     int n;
     bool registers, fresh, right_turned;
+    bool plain;  // bf16, not swizzled
     unsigned a[4];
     unsigned long long left, right;
     std::vector<float> before;  // what d held, if this is the first that works on it
@@ -155,7 +156,7 @@ inline Lane& running_lane() { return machine.block->lanes[machine.current]; }
 // A release: what happened so far goes into `to`.
 inline void publish_clock(Clock& to) { to.join(warp().clock), ++warp().clock.of[warp_index()]; }
 
-constexpr unsigned shared_base = 1024 + 128;  // dynamic shared memory starts at any multiple of 128
+constexpr unsigned shared_base = 3 * 1024;  // dynamic shared memory starts at any multiple of 1024, which entry points ask for
 
 // Suspends the running lane until it is woken.
 void wait(const Wait& what);
