@@ -167,7 +167,7 @@ BackwardWorkspace backward_workspace(const Problem& p, const Config& config) {
     workspace.statistics_bytes = queries * static_cast<int64_t>(sizeof(float));
     if (config.dq) workspace.part_bytes = 4 * workspace.statistics_bytes;
     if (config.dq) workspace.query_sum_bytes = workspace.statistics_bytes * kernel::backward_sum_columns(static_cast<int>(p.head_dim));
-    if (config.dq == 2) workspace.order_bytes = queries / kernel::backward_least_block_q * static_cast<int64_t>(sizeof(unsigned));
+    if (config.dq == 2) workspace.order_bytes = queries / kernel::backward_least_block_q * kernel::backward_most_turns * static_cast<int64_t>(sizeof(unsigned));
     if (config.persistent) workspace.count_bytes = kernel::backward_counts(p.batch * p.heads_kv) * static_cast<int64_t>(sizeof(unsigned));
     return workspace;
 }

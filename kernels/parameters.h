@@ -101,7 +101,7 @@ constexpr long long backward_padded_packed(long long query_rows, long long seque
 }
 
 constexpr int backward_sum_columns(int head_dim) { return head_dim > 64 ? round_up(head_dim, 128) : 64; }
-constexpr int backward_least_block_q = 64;  // where dq is 2
+constexpr int backward_least_block_q = 64, backward_most_turns = 2;  // where dq is 2; of a tile of queries, parts that are added up each in turns of their own
 
 struct PlainBackwardParameters {
     ForwardParameters forward;  // the call that is differentiated: `out` and `lse` are its results and only read here
@@ -117,8 +117,8 @@ struct PlainBackwardParameters {
     int padded_queries;  // backward_padded(seq_q)
     int prepared_heads;  // Config::persistent alone: KV heads, counted through all batches, whose queries the prologue does; the pass over keys does the others'
     // Config::dq alone. Cleared by the prologue for dq 1, stored by the first tile of keys for 2: sums of dS K, [batch][heads_q][padded_queries][backward_sum_columns(head_dim)], of each
-    // tile of queries in an order that the architecture likes. For dq 2, cleared by the prologue: of each tile of queries, how many tiles of keys have
-    // added to it, [batch][heads_q][padded_queries / block_q].
+    // tile of queries in an order that the architecture likes. For dq 2, cleared by the prologue: of each part of each tile of queries, how many tiles
+    // of keys have added to it, [batch][heads_q][padded_queries / block_q][parts], of which there are as many as the architecture likes (backward_most_turns).
     float* query_sums;
     unsigned* turns;
     // Config::persistent alone (arch/sm90_backward_rows.h), cleared by the prologue: backward_counts() of what is drawn and done of the work row by row that

@@ -63,14 +63,15 @@ struct NvidiaBackwardRows : nvidia::Common {
     static constexpr int sum_columns = backward_sum_columns(Config::head_dim);
     static TILEWRIGHT_DEVICE void clear_query_sums(const PlainBackwardParameters& p, long long row) {
         if constexpr (Config::dq == 2) {  // the first stores, and adds to nothing
-            if (row % Config::block_q == 0 && leads_row()) p.turns[row / Config::block_q] = 0;
+            constexpr int queries = Config::block_q / Config::workers;  // for each counter: a tile of them has one for each worker
+            if (row % queries == 0 && leads_row()) p.turns[row / queries] = 0;
         } else {
             TILEWRIGHT_UNROLL for (int c = threadIdx.x % lanes * 4; c < sum_columns; c += lanes * 4) *(float4*)(p.query_sums + row * sum_columns + c) = float4{};
         }
     }
     static TILEWRIGHT_DEVICE void store_query_sums(const PlainBackwardParameters& p, long long row, Element* to) {
         using Sums = hopper::QuerySums<Config::block_q, sum_columns, Config::workers>;
-        bool nobody = Config::dq == 2 && p.turns[row / Config::block_q] == 0;  // has stored what is there
+        bool nobody = Config::dq == 2 && p.turns[row / Config::block_q * Config::workers] == 0;  // has stored what is there
         const float* tile = p.query_sums + row / Config::block_q * Config::block_q * sum_columns;
         TILEWRIGHT_UNROLL for (int c = threadIdx.x % lanes * 8; c < Config::head_dim; c += lanes * 8) {
             const float4* from = (const float4*)(tile + Sums::place(row % Config::block_q, c / 16 * 16));

@@ -18,7 +18,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
     template <int depth> using Columns = typename Products::template Columns<depth>;
     using Products::over_keys, Products::gives_queries, Products::rows, Products::columns, Products::workers, Products::scored_depth, Products::carried_depth;
     static constexpr bool ordered = Config::dq == 2, works_by_rows = gives_queries && Config::persistent;
-    static constexpr bool counts_tiles = gives_queries && (ordered || works_by_rows);  // a thread of the loading warpgroup follows the consumers' tiles
+    static constexpr int counting_threads = !gives_queries ? 0 : ordered ? workers : works_by_rows ? 1 : 0;  // of the loading warpgroup: they follow the consumers' tiles
     static constexpr int stages = Config::stages;
     static constexpr Sm90BackwardShared shape = sm90_backward_shared(rows, columns, scored_depth, carried_depth, stages, over_keys, gives_queries, works_by_rows);
     static constexpr int threads = 128 * (workers + 1), shared_bytes = shape.bytes;
@@ -72,7 +72,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
             int index;
             ptx::barrier_wait(shared.rows_full(0), Tiles::at(tiles).parity);
             ptx::load_shared(index, shared.tile_index());
-            if constexpr (counts_tiles && !ordered)  // that of the tile before, whose last parts are in memory by now
+            if constexpr (counting_threads > 0 && !ordered)  // that of the tile before, whose last parts are in memory by now
                 if (tiles > 0 && threadIdx.x % 32 == 0) ptx::wait_until_added(), ptx::barrier_arrive(shared.tile_added());
             __syncwarp();  // all lanes have read it before one releases it
             return __shfl_sync(~0u, index, 0);
@@ -140,7 +140,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
         TILEWRIGHT_DEVICE void hold(const QueryGradient& part) {
             hopper::release(shared.changes_free(Buffers::at(n - 1).stage));
             if (threadIdx.x % 32 == 0) {
-                if constexpr (ordered) ptx::barrier_wait(shared.sums_free(), n & 1);
+                if constexpr (ordered) ptx::barrier_wait(shared.sums_free(worker), n & 1);
                 else ptx::wait_until_read();
             }
             __syncwarp();
@@ -159,7 +159,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
             __syncwarp();
             if constexpr (Published::is) hopper::release(shared.changes_full(Buffers::at(n).stage));
             if constexpr (ordered) {
-                if constexpr (Held::is) hopper::release(shared.sums_full());
+                if constexpr (Held::is) hopper::release(shared.sums_full(worker));
             } else {
                 int warp = (int)threadIdx.x / 32 - 4;
                 if (Held::is && threadIdx.x % 32 == 0)
@@ -216,8 +216,8 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
         Shared shared(raw_shared);
         if (threadIdx.x == 0) {
             ptx::store_shared(shared.found_garbage(), 0);
-            ptx::barrier_init(shared.rows_free(), released + (counts_tiles ? 1 : 0));
-            ptx::barrier_init(shared.sums_full(), released), ptx::barrier_init(shared.sums_free(), 1);
+            ptx::barrier_init(shared.rows_free(), released + counting_threads);
+            for (int worker = 0; worker < workers; ++worker) ptx::barrier_init(shared.sums_full(worker), hopper::releases(4)), ptx::barrier_init(shared.sums_free(worker), 1);
             for (int i = 0; i < 2; ++i) {
                 ptx::barrier_init(shared.rows_full(i), 1);
                 ptx::barrier_init(shared.changes_full(i), released), ptx::barrier_init(shared.changes_free(i), released);
@@ -234,7 +234,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
         hopper::divide_work<workers, 1, works_by_rows ? sm90_backward_registers_by_rows : sm90_backward_registers_loading>(
             [&] {
                 if (threadIdx.x == 0) Sm90BackwardLoader<Sm90Backward>::load(arguments, shared);
-                else if (counts_tiles && threadIdx.x == 32) Sm90BackwardLoader<Sm90Backward>::count_tiles(arguments.parameters, shared);
+                else if (counting_threads > 0 && threadIdx.x % 32 == 0 && (int)threadIdx.x / 32 <= counting_threads) Sm90BackwardLoader<Sm90Backward>::count_tiles(arguments.parameters, shared, (int)threadIdx.x / 32 - 1);
                 if constexpr (works_by_rows) Sm90BackwardRows<Sm90Backward>::work(arguments.parameters, shared);
             },
             [&] {

@@ -38,8 +38,9 @@ struct Sm90BackwardLoader {
     static constexpr int rows = Arch::rows, columns = Arch::columns, stages = Arch::stages, scored_depth = Arch::scored_depth, carried_depth = Arch::carried_depth;
     static constexpr Sm90BackwardShared shape = Arch::shape;
 
-    // Of one thread: counts the tiles that have added all that they do; in a fixed order adds what all warps hold when it is the tile's turn, step by step.
-    static TILEWRIGHT_DEVICE void count_tiles(const PlainBackwardParameters& p, const typename Arch::Shared& shared) {
+    // Of one thread: counts the tiles that have added all that they do. In a fixed order, of a thread for each worker: adds what the worker's warps hold when it is the
+    // tile's turn, step by step. Each worker's part has turns of its own: less is added between two turns, and no worker waits for the other's.
+    static TILEWRIGHT_DEVICE void count_tiles(const PlainBackwardParameters& p, const typename Arch::Shared& shared, int worker) {
         unsigned n = 0, tiles = 0;
         for (;; ++tiles) {
             int index;
@@ -48,23 +49,25 @@ struct Sm90BackwardLoader {
             if (index >= p.forward.tiles) return;
             ptx::barrier_arrive(shared.rows_free());
             Tile tile = backward_tile_at<Config>(p.forward, index);
-            if constexpr (Arch::ordered) add_in_turn(p, shared, tile, n);
+            if constexpr (Arch::ordered) add_in_turn(p, shared, worker, tile, n);
             else ptx::barrier_wait(shared.tile_added(), tiles & 1);
             if constexpr (Arch::works_by_rows) ptx::give_turn(hopper::RowCounts(p).added(Arch::kv_head_of(p, tile)));
         }
     }
 
-    static TILEWRIGHT_DEVICE void add_in_turn(const PlainBackwardParameters& p, const typename Arch::Shared& shared, const Tile& tile, unsigned& n) {
+    static TILEWRIGHT_DEVICE void add_in_turn(const PlainBackwardParameters& p, const typename Arch::Shared& shared, int worker, const Tile& tile, unsigned& n) {
+        constexpr int floats = Arch::sums_floats / Arch::workers;
         _Pragma("unroll 1") for (BackwardStep step = tile.first_step(); step.left > 0; step = tile.next(step), ++n) {
-            int place = Arch::place_of(p, tile, step);
-            ptx::barrier_wait(shared.sums_full(), n & 1);
-            int earlier = tile.earlier(step.first);
-            if (earlier > 0) ptx::await_turn(p.turns + place, earlier), ptx::add_floats(Arch::sums_at(p, place), shared.sums(0), Arch::sums_floats * 4);
-            else ptx::store_floats(Arch::sums_at(p, place), shared.sums(0), Arch::sums_floats * 4);
+            int part = Arch::place_of(p, tile, step) * Arch::workers + worker, earlier = tile.earlier(step.first);
+            float* to = p.query_sums + (long long)part * floats;
+            if (earlier > 0) ptx::await_turn(p.turns + part, earlier);
+            ptx::barrier_wait(shared.sums_full(worker), n & 1);
+            if (earlier > 0) ptx::add_floats(to, shared.sums(4 * worker), floats * 4);
+            else ptx::store_floats(to, shared.sums(4 * worker), floats * 4);
             ptx::wait_until_read();
-            ptx::barrier_arrive(shared.sums_free());
+            ptx::barrier_arrive(shared.sums_free(worker));
             ptx::wait_until_added();
-            ptx::give_turn(p.turns + place);
+            ptx::give_turn(p.turns + part);
         }
     }
 

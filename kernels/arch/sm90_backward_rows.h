@@ -1,5 +1,5 @@
 // NVIDIA sm_90a, backward: what a persistent pass over keys does row by row: of heads to come the statistics that it reads, of heads whose keys are all
-// done dQ. Two warps of the loading warpgroup do it beside the products, and when there are no more of these, all; the prologue has done the first heads.
+// done dQ. Two warps of the loading warpgroup (in a fixed order one) do it beside the products, and when there are no more of these, all; the prologue has done the first heads.
 #pragma once
 #include "../attention_backward_rows.h"
 #include "sm90_query_sums.h"
@@ -22,10 +22,10 @@ struct Sm90BackwardRows {
     unsigned buffer, full;  // shared memory of `bytes`, and its barrier
     unsigned copies = 0;    // that have landed there
 
-    // Of the loading warps; the last ones do it.
+    // Of the loading warps; the last ones do it, but for those that a counting thread is in.
     static TILEWRIGHT_DEVICE void work(const PlainBackwardParameters& p, const typename Arch::Shared& shared) {
         int warp = (int)threadIdx.x / 32 - (4 - sm90_warps_by_rows);
-        if (warp < 0) return;
+        if (warp < Arch::counting_threads - 1) return;
         Sm90BackwardRows rows{shared.by_rows(warp), shared.by_rows_full(warp)};
         rows.prepare(p), rows.round(p);
     }
@@ -103,7 +103,7 @@ struct Sm90BackwardRows {
     }
     static TILEWRIGHT_DEVICE void clear_sums(const PlainBackwardParameters& p, unsigned block) {
         if constexpr (Arch::ordered) {  // the first stores, and adds to nothing
-            constexpr int places = backward_query_block / Arch::columns;
+            constexpr int places = backward_query_block / Arch::columns * Arch::workers;
             if (lane() < places) p.turns[block * places + lane()] = 0;
         } else {
             constexpr int floats = backward_query_block * backward_sum_columns(Arch::scored_depth);
@@ -118,9 +118,9 @@ struct Sm90BackwardRows {
             unsigned place = draw(Counts(p).to_round());
             int places = p.padded_queries / Arch::columns, of_all = (int)place / places, batch = of_all / p.forward.heads_q, first = ((int)place - of_all * places) * Arch::columns;
             if (batch >= p.forward.batch) return;
-            if (lane() == 0) ptx::await_count(Counts(p).added(of_all / group(p)), (p.forward.seq_kv + Arch::rows - 1) / Arch::rows);
+            if (lane() == 0) ptx::await_count(Counts(p).added(of_all / group(p)), (p.forward.seq_kv + Arch::rows - 1) / Arch::rows * Arch::counting_threads);
             __syncwarp();
-            bool nobody = Arch::ordered && __ldcg(p.turns + place) == 0;  // has stored what is there
+            bool nobody = Arch::ordered && __ldcg(p.turns + place * Arch::workers) == 0;  // has stored what is there
             Element* to = row_of((Element*)p.query_gradient, p.query_gradient_strides, batch, of_all - batch * p.forward.heads_q, first);
             _Pragma("unroll 1") for (int part = 0; part < parts_of_place; part += parts) {
                 if (lane() == 0) {

@@ -55,7 +55,7 @@ void run(const EmulatedBackward& kernels, Workload& w, std::vector<Pass> passes,
     const Problem& p = w.problem;
     auto queries = static_cast<size_t>(p.batch * p.heads_q * kernel::backward_padded(p.seq_q));
     std::vector<float> sums(kernels.dq ? queries * static_cast<size_t>(kernel::backward_sum_columns(static_cast<int>(p.head_dim))) : 0, NAN);
-    std::vector<unsigned> turns(kernels.dq ? queries / static_cast<size_t>(kernel::backward_least_block_q) : 0, 77u);
+    std::vector<unsigned> turns(kernels.dq ? queries / static_cast<size_t>(kernel::backward_least_block_q) * kernel::backward_most_turns : 0, 77u);
     std::vector<unsigned> counts(static_cast<size_t>(kernel::backward_counts(p.batch * p.heads_kv)), 77u);
     struct alignas(16) Parts {
         float numbers[4];
