@@ -69,13 +69,17 @@ struct BackwardTile : SequencePlace<Config::packed> {
         if constexpr (!masks_padding && Config::mask == Mask::causal) return column >= begin;
         else return (column >= begin) & (column < end);
     }
-    // Over keys, in a fixed order: how many tiles of keys add to the queries from `column` on before this one. Under a mask the later keys
-    // do first: their walks begin later, so that no walk catches up with the one that it follows.
-    static constexpr bool last_rows_first = Config::dq == 2 && Config::mask != Mask::none;
+    // Over keys, in a fixed order, under a mask: walks of many columns of sums go back from the last queries, those of earlier keys first, which are the longest:
+    // so a walk follows the one before from its first step on, where both would meet late if they began at the diagonal. Others begin there, those of later
+    // keys first: they begin later, so that no walk catches up with the one that it follows. Which is faster was measured (docs/performance-log.md).
+    static constexpr bool masked_in_order = over_keys && Config::dq == 2 && Config::mask != Mask::none;
+    static constexpr bool walks_back = masked_in_order && Config::head_dim > 64, last_rows_first = masked_in_order && !walks_back;
+    // How many tiles of keys add to the queries from `column` on before this one.
     TILEWRIGHT_DEVICE int earlier(int column) const {
-        if constexpr (!last_rows_first) return first_row / block_rows;
-        int last_query = min_of(column + block_columns, columns) - 1;
-        return min_of(rows - 1, last_query - offset + before) / block_rows - first_row / block_rows;
+        int block = first_row / block_rows;
+        if constexpr (last_rows_first) return min_of(rows - 1, min_of(column + block_columns, columns) - 1 - offset + before) / block_rows - block;
+        else if constexpr (Config::mask == Mask::window) return block - max_of(0, column - offset - after) / block_rows;
+        else return block;
     }
     // Queries past the end are zeros with infinite log-sums: their P and dS are zero unless a key is not finite, and then so is all that sees it;
     // but a softcap makes the score of an infinite key finite, and a bias may be anything.
@@ -88,15 +92,21 @@ struct BackwardTile : SequencePlace<Config::packed> {
     static constexpr bool rows_differ = Config::mask != Mask::none || Config::bias;
     TILEWRIGHT_DEVICE bool hides(const BackwardStep& step) const { return Config::bias || needs_mask(step); }
 
-    TILEWRIGHT_DEVICE BackwardStep first_step() const { return {over_keys ? head * group : head / group, first_column, steps}; }
+    TILEWRIGHT_DEVICE int last_columns() const { return first_column + (end_column - 1 - first_column) / block_columns * block_columns; }  // where they begin
+    TILEWRIGHT_DEVICE BackwardStep first_step() const { return {over_keys ? head * group : head / group, walks_back ? last_columns() : first_column, steps}; }
     TILEWRIGHT_DEVICE BackwardStep next(BackwardStep step) const {
-        --step.left, step.first += block_columns;
-        if (over_keys && step.first >= end_column) step.first = first_column, ++step.head;
+        --step.left, step.first += walks_back ? -block_columns : block_columns;
+        if constexpr (walks_back) {
+            if (step.first < first_column) step.first = last_columns(), ++step.head;
+        } else {
+            if (over_keys && step.first >= end_column) step.first = first_column, ++step.head;
+        }
         return step;
     }
     // The first column of the step before.
     TILEWRIGHT_DEVICE int first_before(const BackwardStep& step) const {
-        return step.first > first_column ? step.first - block_columns : first_column + (end_column - 1 - first_column) / block_columns * block_columns;
+        if constexpr (walks_back) return step.first < last_columns() ? step.first + block_columns : first_column;
+        else return step.first > first_column ? step.first - block_columns : last_columns();
     }
     // Of dense tensors: what all tiles have in common.
     TILEWRIGHT_DEVICE void set_sizes(const ForwardParameters& p) {

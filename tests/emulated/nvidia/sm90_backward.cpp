@@ -70,6 +70,8 @@ std::vector<EmulatedBackward> sm90_backward() {
         kernels<bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 1, .persistent = true, .mask = Mask::causal}>("sm90 d128 causal persistent any order"),
         kernels<fp16, Spec{.block_q = 128, .block_kv = 128, .stages = 2, .workers = 2, .dq = 2, .persistent = true}>("sm90 d64 persistent fixed order"),
         kernels<bf16, Spec{.block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 2, .persistent = true, .mask = Mask::causal}>("sm90 d64 causal persistent fixed order"),
+        kernels<bf16, Spec{.head_dim = 128, .head_dim_v = 128, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 2, .persistent = true, .mask = Mask::causal}>("sm90 d128 causal persistent fixed order"),
+        kernels<fp16, Spec{.head_dim = 72, .head_dim_v = 40, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 2, .mask = Mask::window, .sink = true}>("sm90 d72 dv40 window fixed order"),
         kernels<fp16, Spec{.head_dim = 72, .head_dim_v = 40, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 1, .persistent = true, .mask = Mask::window, .sink = true}>("sm90 d72 dv40 window persistent any order"),
         wide_kernels<bf16, Spec{.head_dim = 256, .head_dim_v = 256, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .dq = 1, .mask = Mask::causal}>("sm90 wide d256 causal any order"),
         wide_kernels<bf16, Spec{.head_dim = 192, .head_dim_v = 128, .block_q = 64, .block_kv = 128, .stages = 2, .workers = 2, .mask = Mask::window}>("sm90 wide d192 dv128 window three passes"),
