@@ -186,6 +186,9 @@ constexpr int sm90_half_registers(const NvidiaTile& t, bool masked, bool turns) 
     return turns && t.block_kv <= 128 ? 0 : 4;
 }
 
+// What long rings take beside where workers overlap without turns or a mask: at d64 192x128 six registers, of which a persistent block needs three.
+constexpr int sm90_ring_registers(const NvidiaTile& t, bool masked, bool turns) { return t.overlapped && !masked && !turns && !t.persistent && t.stages > 2 ? 6 : 0; }
+
 // What variants of the scores take beside, in 1/32 of a tile's keys: values and addresses that the compiler has under way. Of kernels compiled
 // by NVRTC 13.0; sinks take nothing.
 constexpr int sm90_variant_registers(const NvidiaTile& t, bool softcap, bool bias, bool alibi) {

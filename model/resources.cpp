@@ -25,7 +25,7 @@ ResourceEstimate sm90_resources(const KernelSpec& spec) {
     const Problem& p = spec.problem;
     const bool masked = p.window_left != -1 || p.window_right != -1;
     result.registers = kernel::sm90_register_estimate(tile) + kernel::sm90_variant_registers(tile, p.softcap, p.bias, p.alibi) +
-                       kernel::sm90_half_registers(tile, masked, spec.config.turns != 0);
+                       kernel::sm90_half_registers(tile, masked, spec.config.turns != 0) + kernel::sm90_ring_registers(tile, masked, spec.config.turns != 0);
     result.register_budget = kernel::sm90_register_limit(tile.workers, tile.blocks);
     result.registers_held = kernel::sm90_registers_launched(tile.workers, tile.blocks);  // divided anew at run time
     result.padded_dims = kernel::round_up(tile.head_dim, 16) + kernel::round_up(tile.head_dim_v, 8);
