@@ -51,7 +51,7 @@ TEST(ShippedWinners, HoldTheCellsThatAreMeasuredBesidePeersOnAnH200) {
                     if (operation == Operation::backward) backwards += count;
                     else EXPECT_EQ(count, 1) << to_text(problem);
                 }
-    EXPECT_EQ(backwards, 32) << "a few in a fixed order win and spill registers: they are not shipped";
+    EXPECT_EQ(backwards, 33) << "a few in any order win and spill registers: they are not shipped";
 }
 
 }  // namespace
