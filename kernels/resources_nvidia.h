@@ -121,11 +121,11 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
     s.column_bytes[0] = sm90_tile_bytes(columns, scored_depth), s.column_bytes[1] = sm90_tile_bytes(columns, carried_depth);
     s.changes = s.row_bytes[0] + s.row_bytes[1] + stages * (s.column_bytes[0] + s.column_bytes[1]);
     s.changes_bytes = gives_queries ? sm90_tile_bytes(columns, rows) : 0;
-    s.sums = s.changes + 2 * s.changes_bytes;
-    s.statistics = s.sums + (gives_queries ? columns * backward_sum_columns(scored_depth) * 4 : 0);
+    s.statistics = s.changes + 2 * s.changes_bytes;
     s.statistics_bytes = (gives_queries ? 16 : 4) * (over_keys ? columns : rows);
     s.factors = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
-    s.by_rows = s.factors + (gives_queries ? sm90_factors_bytes : 0);
+    s.sums = s.factors + (gives_queries ? sm90_factors_bytes : 0);
+    s.by_rows = s.sums + (gives_queries ? columns * backward_sum_columns(scored_depth) * 4 : 0);
     int barriers = 8 * (10 + 4 * stages + 2 * (rows / sm90_worker_rows) + (works_by_rows ? 1 + sm90_warps_by_rows + rows / 16 : 0));
     if (works_by_rows)  // the most of 16, 12, 8 and 4 KiB that there is room for
         for (s.by_rows_bytes = 16 * 1024; s.by_rows_bytes > 4096 && s.by_rows + sm90_warps_by_rows * s.by_rows_bytes + barriers > sm90_shared_per_unit - sm90_shared_reserved;) s.by_rows_bytes -= 4096;
@@ -148,15 +148,15 @@ struct Sm90WideShared {
 constexpr Sm90WideShared sm90_wide_shared(const Sm90WideTile& t) {
     Sm90WideShared s{};
     s.row_bytes[0] = sm90_tile_bytes(t.rows, t.scored_depth), s.row_bytes[1] = t.gives_scored ? sm90_tile_bytes(t.rows, t.carried_depth) : 0;
-    s.buffers = s.row_bytes[0] + s.row_bytes[1];
+    s.log_sums = s.row_bytes[0] + s.row_bytes[1];
     s.buffer_bytes = sm90_tile_bytes(t.columns, max_of(max_of(t.scored_depth, t.carried_depth), t.gives_queries ? t.rows : 0));
     if (t.gives_queries) s.buffer_bytes = max_of(s.buffer_bytes, 2 * t.columns * backward_sum_columns(t.scored_depth));
-    s.log_sums = s.buffers + t.buffers() * s.buffer_bytes;
     s.delta_bytes = 4 * (t.over_keys ? t.columns : t.rows), s.log_sum_bytes = (t.takes_off ? 4 : 1) * s.delta_bytes;
     s.deltas = s.log_sums + (t.over_keys ? t.stages : 1) * s.log_sum_bytes;
     s.factors = s.deltas + (t.over_keys ? t.carried_stages() : 1) * s.delta_bytes;
     s.barriers = s.factors + (t.takes_off ? sm90_factors_bytes : 0);
-    s.bytes = s.barriers + 8 * (9 + 2 * t.buffers() + t.stages);
+    s.buffers = round_up(s.barriers + 8 * (9 + 2 * t.buffers() + t.stages), sm90_alignment);
+    s.bytes = s.buffers + t.buffers() * s.buffer_bytes;
     return s;
 }
 // What the block is launched with, and how the loading warpgroup's share is dealt out. All together may not exceed what

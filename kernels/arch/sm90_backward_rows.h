@@ -34,7 +34,7 @@ struct Sm90BackwardRows {
         ptx::fence_async();
         Arch::Pipeline::meet();
         int warp = (int)threadIdx.x / 32 - 4;
-        if ((warp + 1) * bytes <= Arch::shape.sums) Sm90BackwardRows{shared.base + warp * bytes, shared.by_rows_full(sm90_warps_by_rows + warp)}.round(p);
+        if ((warp + 1) * bytes <= Arch::shape.statistics) Sm90BackwardRows{shared.base + warp * bytes, shared.by_rows_full(sm90_warps_by_rows + warp)}.round(p);
     }
 
     static TILEWRIGHT_DEVICE int lane() { return (int)threadIdx.x % 32; }
