@@ -97,20 +97,20 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
         }
         TILEWRIGHT_DEVICE auto carried(const BackwardStep&) const { return column_tile<1, carried_depth>(); }
         template <int which>
-        TILEWRIGHT_DEVICE Statistics statistics() const { return Statistics(shared.statistics(which, over_keys ? Steps::at(n).stage : 0)); }
+        TILEWRIGHT_DEVICE auto statistics() const {
+            if constexpr (takes_off(which)) return TakenOff{};
+            else return Statistics(shared.statistics(which, over_keys ? Steps::at(n).stage : 0));
+        }
         TILEWRIGHT_DEVICE auto log_sums(const BackwardStep&) const {
-            if constexpr (takes_off(0)) {
-                return TakenOff{};
+            if constexpr (read_ahead == 0) {
+                return statistics<0>();
             } else {
                 LogSums log_sums{{}, statistics<0>()};
                 TILEWRIGHT_UNROLL for (int c = 0; c < read_ahead; ++c) log_sums.first[c] = log_sums.all.at(0, c);
                 return log_sums;
             }
         }
-        TILEWRIGHT_DEVICE auto deltas(const BackwardStep&) const {
-            if constexpr (takes_off(1)) return TakenOff{};
-            else return statistics<1>();
-        }
+        TILEWRIGHT_DEVICE auto deltas(const BackwardStep&) const { return statistics<1>(); }
         TILEWRIGHT_DEVICE void release_carried() const {
             // All lanes have read their statistics. Parts of dQ are handed over behind a fence, which serves these too.
             if constexpr (gives_queries) __syncwarp();
