@@ -124,16 +124,15 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             auto carried = pipeline.carried(step);
             if constexpr (gives_scored) Arch::start_scores(changes, row_carried, carried);
             Arch::template finish<gives_scored ? 1 : 0>(scores);
-            if (tile.needs_mask(step)) pipeline.look_at_hidden(scores, tile, step);
+            if (tile.needs_mask(step)) pipeline.look_for_garbage(scores);
             recompute_probabilities<Arch>(scores, slopes, p, tile, step, log_sums);
+            if (tile.needs_mask(step)) clear_hidden<Arch>(scores, tile, step);
             if constexpr (gives_scored) {
                 Arch::template finish<0>(changes);
                 differentiate<Config>(changes, scores, slopes, pipeline.deltas(step));
                 if constexpr (!gives_carried) pipeline.release_carried();  // it was for dP alone
-            }
-            if (tile.needs_mask(step)) {
-                clear_hidden<Arch>(scores, tile, step);
-                if constexpr (gives_scored) pipeline.look_at_hidden(changes, tile, step), clear_hidden<Arch>(changes, tile, step);
+                // 0 * x is 0 unless x is not finite, and then so is what is left of it.
+                if (tile.needs_mask(step) && pipeline.finds_garbage(changes)) clear_hidden<Arch>(changes, tile, step);
             }
             if constexpr (Config::bias && gives_scored) clear_marked<Arch>(changes, scores);
             if constexpr (Config::bias) clear_marked<Arch>(scores, scores);

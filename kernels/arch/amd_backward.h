@@ -111,7 +111,8 @@ struct AmdBackward : amd::Lane {
         TILEWRIGHT_DEVICE void release_scored() {}
         TILEWRIGHT_DEVICE void release_carried() {}
         TILEWRIGHT_DEVICE void release_rows() {}
-        template <class Fragment> TILEWRIGHT_DEVICE void look_at_hidden(const Fragment&, const Tile&, const BackwardStep&) const {}
+        template <class Fragment> TILEWRIGHT_DEVICE void look_for_garbage(const Fragment&) const {}
+        template <class Fragment> TILEWRIGHT_DEVICE bool finds_garbage(const Fragment&) const { return true; }  // it does not look
         TILEWRIGHT_DEVICE void hide_garbage() {}  // what is transposed has none
 
         // After the rows are stored: what they do see of NaN and infinity. Rare, so simple: a wave goes over its rows again.

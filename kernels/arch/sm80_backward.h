@@ -104,7 +104,8 @@ struct Sm80Backward : nvidia::Common {
         TILEWRIGHT_DEVICE void release_carried() {}
         TILEWRIGHT_DEVICE void release_rows() {}
 
-        template <class Fragment> TILEWRIGHT_DEVICE void look_at_hidden(const Fragment&, const Tile&, const BackwardStep&) const {}
+        template <class Fragment> TILEWRIGHT_DEVICE void look_for_garbage(const Fragment&) const {}
+        template <class Fragment> TILEWRIGHT_DEVICE bool finds_garbage(const Fragment&) const { return true; }  // it does not look
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Tile::rows_differ) {
                 __syncthreads();  // no warp reads the columns for its scores any more

@@ -59,7 +59,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
     // Where every ring is follows from how many steps and tiles are done: positions kept apart would take registers.
     struct Pipeline : Sm90Hidden<Config> {
         using Hidden = Sm90Hidden<Config>;
-        using Hidden::hidden_zeros, Hidden::keys_hold_garbage, Hidden::garbage_in_keys, Hidden::cleaners, Hidden::cleaners_barrier;
+        using Hidden::zeros, Hidden::keys_hold_garbage, Hidden::garbage_in_keys, Hidden::cleaners, Hidden::cleaners_barrier;
         using Tiles = hopper::Ring<1>;
         using Steps = hopper::Ring<stages>;
         using Buffers = hopper::Ring<2>;
@@ -92,7 +92,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
             else return tile;
         }
         TILEWRIGHT_DEVICE auto scored(const BackwardStep&) {
-            hidden_zeros = 0;
+            zeros = 0;
             return column_tile<0, scored_depth>();
         }
         TILEWRIGHT_DEVICE auto carried(const BackwardStep&) const { return column_tile<1, carried_depth>(); }
@@ -173,7 +173,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
         // this and in all later steps of the tile while parts of dQ are computed.
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Config::mask != Mask::none) {
-                if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
+                if (!ptx::named_any(cleaners_barrier, cleaners, !(zeros == 0))) return;
                 (void)Hidden::template clean<shape.column_bytes[0]>(shared.column_tile(0, Steps::at(n).stage));
                 if constexpr (over_keys) (void)Hidden::template clean<shape.column_bytes[1]>(shared.column_tile(1, Steps::at(n).stage));
                 bool of_keys = false;

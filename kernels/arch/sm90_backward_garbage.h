@@ -11,27 +11,24 @@ template <class Config>
 struct Sm90Hidden {
     static constexpr int cleaners = 128 * Config::workers, cleaners_barrier = 1;
     static TILEWRIGHT_DEVICE void meet() { ptx::named_sync(cleaners_barrier, cleaners); }
-    // A query or key that is not finite leaves no S of its own finite, as dO leaves no dP, and so no dS: what is hidden of these tells
-    // whether there is garbage that a product with P = 0 or dS = 0 would meet.
-    float hidden_zeros = 0;  // unless NaN; of this step
+    // A query or key that is not finite leaves no S of its own finite, as dO leaves no dP, and so no dS: where something may be hidden these tell
+    // whether there is garbage that a product with P = 0 or dS = 0 would meet. All are asked, hidden or not: telling which are costs more than it saves.
+    float zeros = 0;  // unless NaN; of this step
     bool keys_hold_garbage = false;  // those of this tile, as far as its steps have told
     // All lanes know the same: the vote tells the compiler so, without which it takes them for parted from here on, and each shuffle of a step for one that
     // must gather them first.
     TILEWRIGHT_DEVICE bool garbage_in_keys() const { return Config::mask != Mask::none && __any_sync(~0u, keys_hold_garbage); }
     template <class Fragment>
-    TILEWRIGHT_DEVICE void look_at_hidden(Fragment& x, const BackwardTile<Config>& tile, const BackwardStep& step) {
-        if constexpr (Config::mask != Mask::none && Config::gives_scored) {
-            auto behind_first = [&](int bound) {  // of this lane's columns, which the compiler would else all have in registers
-                unsigned behind = bound - step.first - Fragment::column(0);
-                ptx::forget(behind);
-                return (int)behind;
-            };
-            TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) {
-                int row = x.row(r), begin = behind_first(tile.paired_begin(row)), end = behind_first(tile.paired_end(row));
-                TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c)
-                    if (!tile.paired(Fragment::behind_first(c), begin, end)) hidden_zeros += x.at(r, c) * 0.0f;
-            }
-        }
+    TILEWRIGHT_DEVICE void look_for_garbage(Fragment& x) {
+        if constexpr (Config::mask != Mask::none && Config::gives_scored)
+            TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) zeros += x.at(r, c) * 0.0f;
+    }
+    // Also of this warp's scores.
+    template <class Fragment>
+    TILEWRIGHT_DEVICE bool finds_garbage(Fragment& x) {
+        if constexpr (Config::mask == Mask::none) return true;  // in padding, of which nobody asks
+        look_for_garbage(x);
+        return __any_sync(~0u, !(zeros == 0));
     }
     template <int bytes>
     static TILEWRIGHT_DEVICE bool clean(unsigned tile) {

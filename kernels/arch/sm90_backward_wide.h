@@ -69,7 +69,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
     // Where the rings are follows from how many steps and tiles are done.
     struct Pipeline : Sm90Hidden<Config> {
         using Hidden = Sm90Hidden<Config>;
-        using Hidden::hidden_zeros, Hidden::keys_hold_garbage, Hidden::garbage_in_keys, Hidden::cleaners, Hidden::cleaners_barrier;
+        using Hidden::zeros, Hidden::keys_hold_garbage, Hidden::garbage_in_keys, Hidden::cleaners, Hidden::cleaners_barrier;
         Shared shared;
         int worker = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0);
         unsigned n = 0, tiles = 0;
@@ -96,7 +96,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
             else return tile;
         }
         TILEWRIGHT_DEVICE auto scored(const BackwardStep&) {
-            hidden_zeros = 0;
+            zeros = 0;
             return column_tile<0, scored_depth>();
         }
         TILEWRIGHT_DEVICE auto carried(const BackwardStep&) const { return column_tile<1, carried_depth>(); }
@@ -165,7 +165,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
             if constexpr (Config::mask != Mask::none) {
                 if constexpr (gives_scored) {
                     bool of_keys = false;
-                    if (!ptx::named_any(cleaners_barrier, cleaners, !(hidden_zeros == 0))) return;
+                    if (!ptx::named_any(cleaners_barrier, cleaners, !(zeros == 0))) return;
                     (void)Hidden::template clean<sm90_tile_bytes(columns, scored_depth)>(shared.buffer(Buffer::template at<0>(n).index));
                     if constexpr (gives_queries) of_keys = Hidden::template clean<shape.row_bytes[0]>(shared.row_tile(0));
                     ptx::fence_async();
