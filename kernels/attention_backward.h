@@ -115,6 +115,8 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
         auto row_scored = pipeline.row_scored();
         auto row_carried = pipeline.row_carried();
         BackwardStep step = tile.first_step();
+        pipeline.release_row_scored(step.left == 0);
+        if constexpr (gives_scored) pipeline.release_row_carried(step.left == 0);
         // dQ may lag by a step, so that no worker waits for what another has yet to publish of dS.
         auto take_step = [&](auto has_previous) {
             typename Part::Fragment query_part;
@@ -126,9 +128,11 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             Arch::template finish<gives_scored ? 1 : 0>(scores);
             if (tile.needs_mask(step)) pipeline.look_for_garbage(scores);
             recompute_probabilities<Arch>(scores, slopes, p, tile, step, log_sums);
+            if constexpr (!gives_queries) pipeline.release_row_scored(step.left == 1);
             if (tile.needs_mask(step)) clear_hidden<Arch>(scores, tile, step);
             if constexpr (gives_scored) {
                 Arch::template finish<0>(changes);
+                pipeline.release_row_carried(step.left == 1);
                 differentiate<Config>(changes, scores, slopes, pipeline.deltas(step));
                 if constexpr (!gives_carried) pipeline.release_carried();  // it was for dP alone
                 // 0 * x is 0 unless x is not finite, and then so is what is left of it.
@@ -164,12 +168,12 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
                 typename Arch::QueryGradient query_part;
                 Arch::start_query_part(query_part, pipeline.published());
                 Arch::template finish<0>(query_part);
+                pipeline.release_row_scored(true);
                 pipeline.hold(query_part), pipeline.hand_over(Constant<false>(), Constant<true>(), p, tile, step);
             }
         } else {
             while (step.left > 0) take_step(Constant<false>());
         }
-        pipeline.release_rows();
 
         if constexpr (gives_scored) {
             void* gradient = over_keys ? p.key_gradient : p.query_gradient;

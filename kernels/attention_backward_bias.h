@@ -31,7 +31,6 @@ TILEWRIGHT_DEVICE void add_score_gradients(const BackwardParameters& p, const Ba
         }
         pipeline.release_carried(), pipeline.release_scored();
     }
-    pipeline.release_rows();
 }
 
 template <class Arch>

@@ -106,14 +106,14 @@ constexpr int sm90_query_stages(const NvidiaTile& t) {
 }
 constexpr int sm90_shared_bytes(const NvidiaTile& t) { return sm90_shared_bytes(t, sm90_query_stages(t)); }
 // The backward's passes: what is scored [0] and carried [1] of the rows, and in a ring of the columns; the statistics of columns over
-// keys, of rows over queries. Where the pass over keys gives dQ: statistics in 16 bytes and what they are multiplied by, dS in two buffers, and one tile of its sums. Barriers: 2 full and 1 free for the
+// keys, of rows over queries. Where the pass over keys gives dQ: statistics in 16 bytes and what they are multiplied by, dS in two buffers, and one tile of its sums. Barriers: 2 full and 2 free for the
 // rows, 4 for each stage, 4 for dS, 2 for the sums of each warpgroup; the tile's index; a mark. Where it works row by row, a place for each warp of the loading warpgroup that
-// does so, a barrier for each of these and of the consumers, and one for the tile. Offsets and sizes in bytes.
+// does so, a barrier for each of these and of the consumers, and one for the tile. Then a count of tiles for each warp of the consumers. Offsets and sizes in bytes.
 constexpr int nvidia_backward_rows_threads = 256;
 constexpr int sm90_factors_bytes = 128;       // what statistics are multiplied by (arch/sm90_statistics.h)
 constexpr int sm90_warps_by_rows = 2;         // of the loading warpgroup, where the pass works row by row too
 struct Sm90BackwardShared {
-    int row_bytes[2], column_bytes[2], changes, changes_bytes, sums, statistics, statistics_bytes, factors, by_rows, by_rows_bytes, barriers, bytes;
+    int row_bytes[2], column_bytes[2], changes, changes_bytes, sums, statistics, statistics_bytes, factors, by_rows, by_rows_bytes, barriers, tiles, bytes;
 };
 constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int scored_depth, int carried_depth, int stages, bool over_keys, bool gives_queries, bool works_by_rows) {
     Sm90BackwardShared s{};
@@ -126,11 +126,12 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
     s.factors = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
     s.sums = s.factors + (gives_queries ? sm90_factors_bytes : 0);
     s.by_rows = s.sums + (gives_queries ? columns * backward_sum_columns(scored_depth) * 4 : 0);
-    int barriers = 8 * (10 + 4 * stages + 2 * (rows / sm90_worker_rows) + (works_by_rows ? 1 + sm90_warps_by_rows + rows / 16 : 0));
+    int barriers = 8 * (11 + 4 * stages + 2 * (rows / sm90_worker_rows) + (works_by_rows ? sm90_warps_by_rows + rows / 16 : 0)), counts = 4 * rows / 16;
     if (works_by_rows)  // the most of 16, 12, 8 and 4 KiB that there is room for
-        for (s.by_rows_bytes = 16 * 1024; s.by_rows_bytes > 4096 && s.by_rows + sm90_warps_by_rows * s.by_rows_bytes + barriers > sm90_shared_per_unit - sm90_shared_reserved;) s.by_rows_bytes -= 4096;
+        for (s.by_rows_bytes = 16 * 1024; s.by_rows_bytes > 4096 && s.by_rows + sm90_warps_by_rows * s.by_rows_bytes + barriers + counts > sm90_shared_per_unit - sm90_shared_reserved;) s.by_rows_bytes -= 4096;
     s.barriers = s.by_rows + sm90_warps_by_rows * s.by_rows_bytes;
-    s.bytes = s.barriers + barriers;
+    s.tiles = s.barriers + barriers;
+    s.bytes = s.tiles + counts;
     return s;
 }
 // The same of wide heads, one gradient a pass (sm90_backward_wide.h): what is carried of the rows only where there is a dP; buffers of columns, of

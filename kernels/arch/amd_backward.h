@@ -110,7 +110,8 @@ struct AmdBackward : amd::Lane {
         TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep& step) const { return statistics(p.deltas, step); }
         TILEWRIGHT_DEVICE void release_scored() {}
         TILEWRIGHT_DEVICE void release_carried() {}
-        TILEWRIGHT_DEVICE void release_rows() {}
+        TILEWRIGHT_DEVICE void release_row_scored(bool) {}
+        TILEWRIGHT_DEVICE void release_row_carried(bool) {}
         template <class Fragment> TILEWRIGHT_DEVICE void look_for_garbage(const Fragment&) const {}
         template <class Fragment> TILEWRIGHT_DEVICE bool finds_garbage(const Fragment&) const { return true; }  // it does not look
         TILEWRIGHT_DEVICE void hide_garbage() {}  // what is transposed has none

@@ -105,7 +105,8 @@ struct CpuBackward : cpu::Lane {
         }
         TILEWRIGHT_DEVICE Statistics log_sums(const BackwardStep& step) const { return {p.log_sums + statistics_of(step)}; }
         TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep& step) const { return {p.deltas + statistics_of(step)}; }
-        void release_rows() const {}
+        void release_row_scored(bool) const {}
+        void release_row_carried(bool) const {}
         template <class Fragment> void look_for_garbage(const Fragment&) const {}
         template <class Fragment> bool finds_garbage(const Fragment&) const { return true; }  // it does not look
         void hide_garbage() const {}  // start_gradient looks after it

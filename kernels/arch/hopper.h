@@ -23,6 +23,8 @@ constexpr int arriving_lanes = TILEWRIGHT_FOR_RACECHECK ? 32 : 1;
 TILEWRIGHT_DEVICE void release(unsigned barrier) {
     if (threadIdx.x % 32 < arriving_lanes) ptx::barrier_arrive(barrier);
 }
+// Or of one that may be. Without a branch, behind which the compiler takes lanes for parted and computes anew what all of them share.
+TILEWRIGHT_DEVICE void release_if(bool done, unsigned barrier) { ptx::barrier_arrive_if(done && threadIdx.x % 32 < arriving_lanes, barrier); }
 // That many arrivals a barrier waits for that so many warps release.
 constexpr int releases(int warps) { return arriving_lanes * warps; }
 

@@ -11,6 +11,9 @@ TILEWRIGHT_DEVICE void barrier_init(unsigned barrier, int arrivals) {
 }
 TILEWRIGHT_DEVICE void barrier_init_done() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 TILEWRIGHT_DEVICE void barrier_arrive(unsigned barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+TILEWRIGHT_DEVICE void barrier_arrive_if(bool now, unsigned barrier) {  // without a branch
+    asm volatile("{\n.reg .pred now;\nsetp.ne.s32 now, %1, 0;\n@now mbarrier.arrive.shared::cta.b64 _, [%0];\n}" ::"r"(barrier), "r"((int)now) : "memory");
+}
 TILEWRIGHT_DEVICE void barrier_expect(unsigned barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }

@@ -102,7 +102,8 @@ struct Sm80Backward : nvidia::Common {
         TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep&) const { return statistics(1); }
         TILEWRIGHT_DEVICE void release_scored() {}
         TILEWRIGHT_DEVICE void release_carried() {}
-        TILEWRIGHT_DEVICE void release_rows() {}
+        TILEWRIGHT_DEVICE void release_row_scored(bool) {}
+        TILEWRIGHT_DEVICE void release_row_carried(bool) {}
 
         template <class Fragment> TILEWRIGHT_DEVICE void look_for_garbage(const Fragment&) const {}
         template <class Fragment> TILEWRIGHT_DEVICE bool finds_garbage(const Fragment&) const { return true; }  // it does not look

@@ -26,7 +26,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
 
     using Arguments = Sm90BackwardArguments;
     using Slopes = typename Choose<Config::softcap, Scores, NoFragment>::type;
-    static constexpr bool query_part_lags = true;
+    static constexpr bool query_part_lags = true, shares_carried = stages == 1;
     static constexpr bool takes_off(int) { return gives_queries && hopper::splits_statistics<Config>; }  // log-sums [0] and deltas [1] while products are made
 
     static TILEWRIGHT_DEVICE float min(float a, float b) { return ptx::min_nan(a, b); }  // of NaN it is NaN
@@ -60,27 +60,28 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
     struct Pipeline : Sm90Hidden<Config> {
         using Hidden = Sm90Hidden<Config>;
         using Hidden::zeros, Hidden::keys_hold_garbage, Hidden::garbage_in_keys, Hidden::cleaners, Hidden::cleaners_barrier;
-        using Tiles = hopper::Ring<1>;
         using Steps = hopper::Ring<stages>;
         using Buffers = hopper::Ring<2>;
         Shared shared;
-        int worker = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0);
-        unsigned n = 0, tiles = 0;
+        int worker = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0), tile_parity;  // the latter from next_tile() to row_carried()
+        unsigned n = 0;
 
-        // A tile's index arrives with what is scored of its rows.
-        TILEWRIGHT_DEVICE int next_tile() const {
-            int index;
-            ptx::barrier_wait(shared.rows_full(0), Tiles::at(tiles).parity);
+        // A tile's index arrives with what is scored of its rows. How many tiles the warp has had lies in shared memory: no register is free for it while it walks.
+        TILEWRIGHT_DEVICE int next_tile() {
+            int index, tiles;
+            ptx::load_shared(tiles, shared.tiles((int)threadIdx.x / 32 - 4));
+            tile_parity = tiles & 1, keys_hold_garbage = false;
+            ptx::barrier_wait(shared.rows_full(0), tile_parity);
             ptx::load_shared(index, shared.tile_index());
             if constexpr (counting_threads > 0 && !ordered)  // that of the tile before, whose last parts are in memory by now
                 if (tiles > 0 && threadIdx.x % 32 == 0) ptx::wait_until_added(), ptx::barrier_arrive(shared.tile_added());
-            __syncwarp();  // all lanes have read it before one releases it
+            __syncwarp();  // all lanes have read both, of which one releases the index
+            if (threadIdx.x % 32 == 0) ptx::store_shared(shared.tiles((int)threadIdx.x / 32 - 4), tiles + 1);
             return __shfl_sync(~0u, index, 0);
         }
         TILEWRIGHT_DEVICE Operand<scored_depth> row_scored() const { return {hopper::operand(shared.row_tile(0) + worker * 64 * 128, rows)}; }
         TILEWRIGHT_DEVICE Operand<carried_depth> row_carried() const {
-            ptx::barrier_wait(shared.rows_full(1), Tiles::at(tiles).parity);
-            __syncwarp();  // a tile without steps has no product between this and release_rows()
+            ptx::barrier_wait(shared.rows_full(1), tile_parity);
             return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)};
         }
         template <int which, int depth>
@@ -121,7 +122,14 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
             hopper::release(shared.free(0, Steps::at(n).stage)), ++n;
             ptx::forget(n);  // unknown to the compiler, which else keeps what follows from it in registers that are short
         }
-        TILEWRIGHT_DEVICE void release_rows() { hopper::release(shared.rows_free()), ++tiles, keys_hold_garbage = false; }
+        // Each as soon as it is read no more: the next tile's take a while to come. Over queries statistics
+        // are read beside them, in whose place those of the next tile come.
+        TILEWRIGHT_DEVICE void release_row_scored(bool last) const { release_rows(0, last); }
+        TILEWRIGHT_DEVICE void release_row_carried(bool last) const { release_rows(1, last); }
+        TILEWRIGHT_DEVICE void release_rows(int which, bool last) const {
+            if constexpr (!over_keys) hopper::settle_reads();
+            hopper::release_if(last, shared.rows_free(which));
+        }
 
         // dS^T of this worker's keys, turned: a panel of 64 keys for each worker.
         TILEWRIGHT_DEVICE void publish(const Rounded& changes) const {
@@ -146,7 +154,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
             __syncwarp();
             Sums::put(shared.sums((int)threadIdx.x / 32 - 4), part);
         }
-        // and has the copy engine add it to what is in memory; in a fixed order it leaves that to add_in_turn(). One fence serves this and
+        // and has the copy engine add it to what is in memory; in a fixed order it leaves that to add_in_turn. One fence serves this and
         // what was published of `step`.
         template <class Published, class Held>
         TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {
@@ -216,10 +224,10 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
         Shared shared(raw_shared);
         if (threadIdx.x == 0) {
             ptx::store_shared(shared.found_garbage(), 0);
-            ptx::barrier_init(shared.rows_free(), released + counting_threads);
+            for (int warp = 0; warp < 4 * workers; ++warp) ptx::store_shared(shared.tiles(warp), 0);
             for (int worker = 0; worker < workers; ++worker) ptx::barrier_init(shared.sums_full(worker), hopper::releases(4)), ptx::barrier_init(shared.sums_free(worker), 1);
             for (int i = 0; i < 2; ++i) {
-                ptx::barrier_init(shared.rows_full(i), 1);
+                ptx::barrier_init(shared.rows_full(i), 1), ptx::barrier_init(shared.rows_free(i), released + (i == 0 ? counting_threads : 0));
                 ptx::barrier_init(shared.changes_full(i), released), ptx::barrier_init(shared.changes_free(i), released);
                 for (int stage = 0; stage < stages; ++stage) ptx::barrier_init(shared.full(i, stage), 1), ptx::barrier_init(shared.free(i, stage), released);
             }

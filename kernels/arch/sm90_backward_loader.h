@@ -5,38 +5,79 @@
 #include "sm90_backward_rows.h"
 
 namespace tilewright::kernel {
-// The order in which tiles are copied: those that the block draws, of each the rows and step by step the columns of what is scored and what is carried.
-// `index` is the tile, `n` how many steps have been copied before.
-template <class Config, class Begin, class CopyRows, class CopyColumns>
-TILEWRIGHT_DEVICE void sm90_copy_tiles(const ForwardParameters& p, int& index, unsigned& n, Begin&& begin, CopyRows&& copy_rows, CopyColumns&& copy_columns) {
-    for (; index < p.tiles; index = nvidia::draw_tile(p)) {
-        BackwardTile<Config> tile = backward_tile_at<Config>(p, index);
-        begin(tile);
-        BackwardStep step = tile.first_step();
-        // The first columns' space is free sooner than that of the only tile of rows.
-        if (step.left > 0) copy_columns(Constant<false>(), tile, step);
-        copy_rows(tile);
-        if (step.left == 0) continue;
-        copy_columns(Constant<true>(), tile, step);
-        _Pragma("unroll 1") for (++n, step = tile.next(step); step.left > 0; ++n, step = tile.next(step))
-            copy_columns(Constant<false>(), tile, step), copy_columns(Constant<true>(), tile, step);
-    }
-}
 
-// What comes with a tile of columns.
+// Tiles of rows, and the statistics of rows or columns: what an Sm90Backward and an Sm90BackwardWide have in common of the one thread that copies.
 template <class Arch>
-constexpr int sm90_statistics_bytes(int which) {
-    return !Arch::over_keys ? 0 : (Arch::takes_off(which) ? hopper::parts_bytes : 4) * Arch::columns;
-}
+struct Sm90BackwardCopies {
+    using Tile = typename Arch::Tile;
+    static constexpr bool over_keys = Arch::over_keys;
+    const Sm90BackwardArguments& arguments;
+    const typename Arch::Shared& shared;
+    int index = blockIdx.x;  // the tile
+    unsigned n = 0, dealt = 0;  // steps and tiles before
+
+    static constexpr int statistics_bytes(int which) { return (Arch::takes_off(which) ? hopper::parts_bytes : 4) * (over_keys ? Arch::columns : Arch::rows); }
+    TILEWRIGHT_DEVICE void statistics(int which, int stage, int batch, int head, int first, unsigned full) const {
+        const PlainBackwardParameters& p = arguments.parameters;
+        long long row = (long long)(batch * p.forward.heads_q + head) * p.padded_queries + first;
+        const char* from = Arch::takes_off(which) ? (const char*)(which ? p.delta_parts : p.log_sum_parts) + row * hopper::parts_bytes : (const char*)((which ? p.deltas : p.log_sums) + row);
+        ptx::copy_bytes(shared.statistics(which, stage), from, statistics_bytes(which), full);
+    }
+    TILEWRIGHT_DEVICE void await_place(int which) const { ptx::barrier_wait(shared.rows_free(which), (dealt & 1) ^ 1); }
+    // Consumers learn which tile it is from what is scored.
+    TILEWRIGHT_DEVICE void deal(int bytes) const {
+        await_place(0);
+        ptx::store_shared(shared.tile_index(), index);
+        ptx::barrier_expect(shared.rows_full(0), bytes);
+    }
+    template <class Carried>
+    TILEWRIGHT_DEVICE void rows(Carried, const Tile& tile) {
+        constexpr int which = Carried::is, bytes = Arch::shape.row_bytes[which] + (over_keys ? 0 : statistics_bytes(which));
+        if constexpr (!which || Arch::Config::gives_scored) {  // dV alone takes S alone
+            unsigned full = shared.rows_full(which);
+            if constexpr (which) await_place(which), ptx::barrier_expect(full, bytes);
+            else deal(bytes);
+            hopper::copy_tile<which ? Arch::carried_depth : Arch::scored_depth, Arch::rows>(shared.row_tile(which), which ? &arguments.row_carried : &arguments.row_scored, full, tile.first_row, tile.head, tile.batch);
+            if constexpr (!over_keys) statistics(which, 0, tile.batch, tile.head, tile.first_row, full);
+        }
+    }
+    // Into a place that is free.
+    template <class Carried>
+    TILEWRIGHT_DEVICE void columns(Carried, unsigned to, int stage, unsigned full, const Tile& tile, const BackwardStep& step) const {
+        constexpr int which = Carried::is, depth = which ? Arch::carried_depth : Arch::scored_depth;
+        ptx::barrier_expect(full, sm90_tile_bytes(Arch::columns, depth) + (over_keys ? statistics_bytes(which) : 0));
+        hopper::copy_tile<depth, Arch::columns>(to, which ? &arguments.carried : &arguments.scored, full, step.first, step.head, tile.batch);
+        if constexpr (over_keys) statistics(which, stage, tile.batch, step.head, step.first, full);
+    }
+    // In the order in which there is room: the tiles that the block draws, of each the rows and step by step the columns of what is scored and what is carried.
+    // copy_columns(carried, tile, step) waits for their place.
+    template <class Begin, class CopyColumns>
+    TILEWRIGHT_DEVICE void tiles(Begin&& begin, CopyColumns&& copy_columns) {
+        const ForwardParameters& p = arguments.parameters.forward;
+        for (; index < p.tiles; index = nvidia::draw_tile(p)) {
+            Tile tile = backward_tile_at<typename Arch::Config>(p, index);
+            begin(tile);
+            BackwardStep step = tile.first_step();
+            bool any = step.left > 0;
+            if (any) copy_columns(Constant<false>(), tile, step);
+            constexpr bool carried_first = Arch::gives_queries;  // keys are multiplied to the end
+            if (any && !Arch::shares_carried) copy_columns(Constant<true>(), tile, step);
+            rows(Constant<carried_first>(), tile), rows(Constant<!carried_first>(), tile);
+            ++dealt;
+            if (!any) continue;
+            if (Arch::shares_carried) copy_columns(Constant<true>(), tile, step);
+            _Pragma("unroll 1") for (++n, step = tile.next(step); step.left > 0; ++n, step = tile.next(step))
+                copy_columns(Constant<false>(), tile, step), copy_columns(Constant<true>(), tile, step);
+        }
+        deal(0);  // nothing is left
+    }
+};
 
 // For an Sm90Backward.
 template <class Arch>
 struct Sm90BackwardLoader {
     using Config = typename Arch::Config;
     using Tile = BackwardTile<Config>;
-    static constexpr bool over_keys = Arch::over_keys;
-    static constexpr int rows = Arch::rows, columns = Arch::columns, stages = Arch::stages, scored_depth = Arch::scored_depth, carried_depth = Arch::carried_depth;
-    static constexpr Sm90BackwardShared shape = Arch::shape;
 
     // Of one thread: counts the tiles that have added all that they do. In a fixed order, of a thread for each worker: adds what the worker's warps hold when it is the
     // tile's turn, step by step. Each worker's part has turns of its own: less is added between two turns, and no worker waits for the other's.
@@ -47,7 +88,7 @@ struct Sm90BackwardLoader {
             ptx::barrier_wait(shared.rows_full(0), tiles & 1);
             ptx::load_shared(index, shared.tile_index());
             if (index >= p.forward.tiles) return;
-            ptx::barrier_arrive(shared.rows_free());
+            ptx::barrier_arrive(shared.rows_free(0));
             Tile tile = backward_tile_at<Config>(p.forward, index);
             if constexpr (Arch::ordered) add_in_turn(p, shared, worker, tile, n);
             else ptx::barrier_wait(shared.tile_added(), tiles & 1);
@@ -74,42 +115,16 @@ struct Sm90BackwardLoader {
     // It has few registers, so it keeps little and computes again what it needs.
     static TILEWRIGHT_DEVICE void load(const Sm90BackwardArguments& arguments, const typename Arch::Shared& shared) {
         const PlainBackwardParameters& p = arguments.parameters;
-        constexpr int of_rows = over_keys ? 0 : 4 * rows;
-        unsigned n = 0, dealt = 0;
-        int index = blockIdx.x;
-        auto deal = [&](int bytes) {
-            ptx::barrier_wait(shared.rows_free(), (dealt & 1) ^ 1);
-            ptx::store_shared(shared.tile_index(), index);
-            ptx::barrier_expect(shared.rows_full(0), bytes);
-            ++dealt;
-        };
-        auto copy_statistics = [&](int which, int stage, int batch, int head, int first, int bytes, unsigned full) {
-            long long row = (long long)(batch * p.forward.heads_q + head) * p.padded_queries + first;
-            const char* from = Arch::takes_off(which) ? (const char*)(which ? p.delta_parts : p.log_sum_parts) + row * hopper::parts_bytes : (const char*)((which ? p.deltas : p.log_sums) + row);
-            ptx::copy_bytes(shared.statistics(which, stage), from, bytes, full);
-        };
-        auto copy_rows = [&](const Tile& tile) {
-            deal(shape.row_bytes[0] + of_rows);
-            hopper::copy_tile<scored_depth, rows>(shared.row_tile(0), &arguments.row_scored, shared.rows_full(0), tile.first_row, tile.head, tile.batch);
-            ptx::barrier_expect(shared.rows_full(1), shape.row_bytes[1] + of_rows);
-            hopper::copy_tile<carried_depth, rows>(shared.row_tile(1), &arguments.row_carried, shared.rows_full(1), tile.first_row, tile.head, tile.batch);
-            if constexpr (!over_keys)
-                for (int which = 0; which < 2; ++which) copy_statistics(which, 0, tile.batch, tile.head, tile.first_row, of_rows, shared.rows_full(which));
-        };
-        auto copy_columns = [&](auto carried, const Tile& tile, const BackwardStep& step) {
-            constexpr int which = decltype(carried)::is, depth = which ? carried_depth : scored_depth, of_columns = sm90_statistics_bytes<Arch>(which);
-            hopper::Ring<stages> ring = hopper::Ring<stages>::at(n);
-            unsigned full = shared.full(which, ring.stage);
-            ptx::barrier_wait(shared.free(which, ring.stage), ring.parity ^ 1);
-            ptx::barrier_expect(full, shape.column_bytes[which] + of_columns);
-            hopper::copy_tile<depth, columns>(shared.column_tile(which, ring.stage), which ? &arguments.carried : &arguments.scored, full, step.first, step.head, tile.batch);
-            if constexpr (over_keys) copy_statistics(which, ring.stage, tile.batch, step.head, step.first, of_columns, full);
-        };
+        Sm90BackwardCopies<Arch> copies{arguments, shared};
         auto begin = [&](const Tile& tile) {
             if constexpr (Arch::works_by_rows) Sm90BackwardRows<Arch>::await_prepared(p, Arch::kv_head_of(p, tile));
         };
-        sm90_copy_tiles<Config>(p.forward, index, n, begin, copy_rows, copy_columns);
-        deal(0);  // nothing is left
+        copies.tiles(begin, [&](auto carried, const Tile& tile, const BackwardStep& step) {
+            constexpr int which = decltype(carried)::is;
+            hopper::Ring<Arch::stages> ring = hopper::Ring<Arch::stages>::at(copies.n);
+            ptx::barrier_wait(shared.free(which, ring.stage), ring.parity ^ 1);
+            copies.columns(carried, shared.column_tile(which, ring.stage), ring.stage, shared.full(which, ring.stage), tile, step);
+        });
     }
 };
 

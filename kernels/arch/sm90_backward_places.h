@@ -21,18 +21,19 @@ struct Sm90BackwardPlaces {
     TILEWRIGHT_DEVICE unsigned factors() const { return base + shape.factors; }  // sm90_statistics.h
     TILEWRIGHT_DEVICE unsigned barrier(int i) const { return base + shape.barriers + 8 * i; }
     TILEWRIGHT_DEVICE unsigned rows_full(int which) const { return barrier(which); }
-    TILEWRIGHT_DEVICE unsigned rows_free() const { return barrier(2); }
-    TILEWRIGHT_DEVICE unsigned changes_full(int buffer) const { return barrier(3 + buffer); }
-    TILEWRIGHT_DEVICE unsigned changes_free(int buffer) const { return barrier(5 + buffer); }
-    TILEWRIGHT_DEVICE unsigned tile_index() const { return barrier(7); }
-    TILEWRIGHT_DEVICE unsigned sums_full(int worker) const { return barrier(10 + 4 * stages + worker); }
-    TILEWRIGHT_DEVICE unsigned sums_free(int worker) const { return barrier(10 + 4 * stages + Arch::workers + worker); }
-    TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(8 + 4 * stages); }  // Sm90KeyGarbage
-    TILEWRIGHT_DEVICE unsigned tile_added() const { return barrier(9 + 4 * stages); }
+    TILEWRIGHT_DEVICE unsigned rows_free(int which) const { return barrier(2 + which); }
+    TILEWRIGHT_DEVICE unsigned changes_full(int buffer) const { return barrier(4 + buffer); }
+    TILEWRIGHT_DEVICE unsigned changes_free(int buffer) const { return barrier(6 + buffer); }
+    TILEWRIGHT_DEVICE unsigned tile_index() const { return barrier(8); }
+    TILEWRIGHT_DEVICE unsigned found_garbage() const { return barrier(9); }  // Sm90KeyGarbage
+    TILEWRIGHT_DEVICE unsigned tile_added() const { return barrier(10); }
+    TILEWRIGHT_DEVICE unsigned full(int which, int stage) const { return barrier(11 + which * stages + stage); }
+    TILEWRIGHT_DEVICE unsigned free(int which, int stage) const { return barrier(11 + (2 + which) * stages + stage); }
+    TILEWRIGHT_DEVICE unsigned sums_full(int worker) const { return barrier(11 + 4 * stages + worker); }
+    TILEWRIGHT_DEVICE unsigned sums_free(int worker) const { return barrier(11 + 4 * stages + Arch::workers + worker); }
+    TILEWRIGHT_DEVICE unsigned tiles(int warp) const { return base + shape.tiles + 4 * warp; }  // that this consumer has had
     TILEWRIGHT_DEVICE unsigned by_rows(int warp) const { return base + shape.by_rows + warp * shape.by_rows_bytes; }
-    TILEWRIGHT_DEVICE unsigned by_rows_full(int warp) const { return barrier(10 + 4 * stages + 2 * Arch::workers + warp); }  // of the loading warps, then of the consumers
-    TILEWRIGHT_DEVICE unsigned full(int which, int stage) const { return barrier(8 + which * stages + stage); }
-    TILEWRIGHT_DEVICE unsigned free(int which, int stage) const { return barrier(8 + (2 + which) * stages + stage); }
+    TILEWRIGHT_DEVICE unsigned by_rows_full(int warp) const { return barrier(11 + 4 * stages + 2 * Arch::workers + warp); }  // of the loading warps, then of the consumers
 };
 
 }  // namespace tilewright::kernel

@@ -22,6 +22,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
     static constexpr Sm90WideTile wide{rows, columns, scored_depth, carried_depth, Config::stages, over_keys, gives_scored, gives_carried, gives_queries, takes_off(0)};
     static constexpr Sm90WideShared shape = sm90_wide_shared(wide);
     static constexpr int shared_bytes = shape.bytes, buffers = wide.buffers();
+    static constexpr bool shares_carried = wide.carried_stages() == 1;  // a step's dO or V comes where the one before it was, and dS after that
     static_assert(!(gives_scored && gives_carried), "dK and dV find registers one at a time");
 
     // A tile of columns, 0 of what is scored and 1 of what is carried: its buffer, which of their own that is, and how often it has been used.
@@ -71,10 +72,11 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         using Hidden = Sm90Hidden<Config>;
         using Hidden::zeros, Hidden::keys_hold_garbage, Hidden::garbage_in_keys, Hidden::cleaners, Hidden::cleaners_barrier;
         Shared shared;
+        unsigned n = 0, tiles = ~0u;
         int worker = __shfl_sync(~0u, (int)threadIdx.x / 128 - 1, 0);
-        unsigned n = 0, tiles = 0;
 
-        TILEWRIGHT_DEVICE int next_tile() const {
+        TILEWRIGHT_DEVICE int next_tile() {
+            ++tiles, keys_hold_garbage = false;
             int index;
             ptx::barrier_wait(shared.rows_full(0), tiles & 1);
             ptx::load_shared(index, shared.tile_index());
@@ -84,7 +86,6 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         TILEWRIGHT_DEVICE Operand<scored_depth> row_scored() const { return {hopper::operand(shared.row_tile(0) + worker * 64 * 128, rows)}; }
         TILEWRIGHT_DEVICE Operand<carried_depth> row_carried() const {
             if constexpr (gives_scored) ptx::barrier_wait(shared.rows_full(1), tiles & 1);
-            __syncwarp();  // a tile without steps has no product between this and release_rows()
             return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)};
         }
         template <int which, int depth>
@@ -118,9 +119,12 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
             ++n;
             ptx::forget(n);  // unknown to the compiler, which else keeps what follows from it in registers that are short
         }
-        TILEWRIGHT_DEVICE void release_rows() {
-            if constexpr (gives_scored) hopper::release(shared.rows_free(1));
-            hopper::release(shared.rows_free(0)), ++tiles, keys_hold_garbage = false;
+        // As in Sm90Backward.
+        TILEWRIGHT_DEVICE void release_row_scored(bool last) const { release_rows(0, last); }
+        TILEWRIGHT_DEVICE void release_row_carried(bool last) const { release_rows(1, last); }
+        TILEWRIGHT_DEVICE void release_rows(int which, bool last) const {
+            if constexpr (!over_keys) hopper::settle_reads();
+            hopper::release_if(last, shared.rows_free(which));
         }
 
         // dS^T of this worker's keys, turned, in the place of the dO that all have read: a panel of 64 keys for each worker. When all are there, this worker's
@@ -147,6 +151,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {
             int warp = (int)threadIdx.x / 32 - 4;
             Base::template finish<1>(part);
+            release_row_scored(step.left == 1);
             hopper::release(shared.free(Buffer::template at<1>(n).index));
             if (step.left > 1 && garbage_in_keys()) Sm90KeyGarbage<Sm90BackwardWide>::restore(p.forward, tile, shared.row_tile(0));
             Sums::template add<at_once>(Base::sums_at(p, Base::place_of(p, tile, step)) + warp * Sums::warp_floats, part);
