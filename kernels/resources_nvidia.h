@@ -126,7 +126,7 @@ constexpr Sm90BackwardShared sm90_backward_shared(int rows, int columns, int sco
     s.factors = s.statistics + 2 * (over_keys ? stages : 1) * s.statistics_bytes;
     s.sums = s.factors + (gives_queries ? sm90_factors_bytes : 0);
     s.by_rows = s.sums + (gives_queries ? columns * backward_sum_columns(scored_depth) * 4 : 0);
-    int barriers = 8 * (11 + 4 * stages + 2 * (rows / sm90_worker_rows) + (works_by_rows ? sm90_warps_by_rows + rows / 16 : 0)), counts = 4 * rows / 16;
+    int barriers = 8 * (11 + 4 * stages + 2 * (rows / sm90_worker_rows) + (works_by_rows ? sm90_warps_by_rows + rows / 16 : 0)), counts = 8 * rows / 16;
     if (works_by_rows)  // the most of 16, 12, 8 and 4 KiB that there is room for
         for (s.by_rows_bytes = 16 * 1024; s.by_rows_bytes > 4096 && s.by_rows + sm90_warps_by_rows * s.by_rows_bytes + barriers + counts > sm90_shared_per_unit - sm90_shared_reserved;) s.by_rows_bytes -= 4096;
     s.barriers = s.by_rows + sm90_warps_by_rows * s.by_rows_bytes;

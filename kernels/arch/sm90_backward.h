@@ -82,6 +82,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
         TILEWRIGHT_DEVICE Operand<scored_depth> row_scored() const { return {hopper::operand(shared.row_tile(0) + worker * 64 * 128, rows)}; }
         TILEWRIGHT_DEVICE Operand<carried_depth> row_carried() const {
             ptx::barrier_wait(shared.rows_full(1), tile_parity);
+            __syncwarp();  // a tile without steps has no product between this and what releases the rows
             return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)};
         }
         template <int which, int depth>

@@ -31,7 +31,7 @@ struct Sm90BackwardPlaces {
     TILEWRIGHT_DEVICE unsigned free(int which, int stage) const { return barrier(11 + (2 + which) * stages + stage); }
     TILEWRIGHT_DEVICE unsigned sums_full(int worker) const { return barrier(11 + 4 * stages + worker); }
     TILEWRIGHT_DEVICE unsigned sums_free(int worker) const { return barrier(11 + 4 * stages + Arch::workers + worker); }
-    TILEWRIGHT_DEVICE unsigned tiles(int warp) const { return base + shape.tiles + 4 * warp; }  // that this consumer has had
+    TILEWRIGHT_DEVICE unsigned tiles(int warp) const { return base + shape.tiles + 8 * warp; }  // that this consumer has had
     TILEWRIGHT_DEVICE unsigned by_rows(int warp) const { return base + shape.by_rows + warp * shape.by_rows_bytes; }
     TILEWRIGHT_DEVICE unsigned by_rows_full(int warp) const { return barrier(11 + 4 * stages + 2 * Arch::workers + warp); }  // of the loading warps, then of the consumers
 };

@@ -86,6 +86,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         TILEWRIGHT_DEVICE Operand<scored_depth> row_scored() const { return {hopper::operand(shared.row_tile(0) + worker * 64 * 128, rows)}; }
         TILEWRIGHT_DEVICE Operand<carried_depth> row_carried() const {
             if constexpr (gives_scored) ptx::barrier_wait(shared.rows_full(1), tiles & 1);
+            __syncwarp();  // a tile without steps has no product between this and what releases the rows
             return {hopper::operand(shared.row_tile(1) + worker * 64 * 128, rows)};
         }
         template <int which, int depth>
