@@ -97,7 +97,7 @@ void add_sm90_wide_passes(const Config& config, std::vector<BackwardLaunch>& pla
 
 // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where its part finds
 // registers beside dK (and dV), unless a repeatable result is asked for. Beside dK alone it saves two products of eight, which pays for clearing and
-// reading the sums where a query sees many keys. Where it sees some, work row by row is hidden beside the products of 128 columns (docs/performance-log.md).
+// reading the sums where a query sees many keys. Where it sees some, or columns are few, work row by row is hidden beside the products (docs/performance-log.md).
 Config sm90_backward_config(const Problem& problem, const Arch& arch, bool aligned) {
     bool wide = !takes_sm90_backward(problem, arch, aligned);
     KernelSpec spec{wide ? attention_backward_keys_alone : attention_backward_keys, problem, {}, aligned};
@@ -112,9 +112,10 @@ Config sm90_backward_config(const Problem& problem, const Arch& arch, bool align
     for (int block_q : {problem.head_dim <= 64 && !wide ? 128 : 64, 64}) {
         config.block_q = block_q;
         if (!nvidia_text(spec, arch).ok()) continue;
-        if (wide || problem.head_dim <= 64 || problem.alibi || problem.softcap || seen < many_keys / 4) return config;  // some would spill
+        const bool narrow = problem.head_dim <= 64;
+        if (wide || problem.alibi || problem.softcap || (narrow ? problem.window_left >= 0 : seen < many_keys / 4)) return config;  // some would spill
         const Config without = config;
-        config.persistent = 1, config.section_kb = 16 * 1024;
+        config.persistent = 1, config.section_kb = (narrow ? 8 : 16) * 1024;
         return nvidia_text(spec, arch).ok() ? config : without;
     }
     return apart;

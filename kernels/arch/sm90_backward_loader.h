@@ -14,7 +14,9 @@ struct Sm90BackwardCopies {
     const Sm90BackwardArguments& arguments;
     const typename Arch::Shared& shared;
     int index = blockIdx.x;  // the tile
-    unsigned n = 0, dealt = 0;  // steps and tiles before
+    unsigned done = 0;      // twice the steps, and whether the tiles are an odd number: registers are short
+
+    TILEWRIGHT_DEVICE unsigned n() const { return done / 2; }
 
     static constexpr int statistics_bytes(int which) { return (Arch::takes_off(which) ? hopper::parts_bytes : 4) * (over_keys ? Arch::columns : Arch::rows); }
     TILEWRIGHT_DEVICE void statistics(int which, int stage, int batch, int head, int first, unsigned full) const {
@@ -23,7 +25,7 @@ struct Sm90BackwardCopies {
         const char* from = Arch::takes_off(which) ? (const char*)(which ? p.delta_parts : p.log_sum_parts) + row * hopper::parts_bytes : (const char*)((which ? p.deltas : p.log_sums) + row);
         ptx::copy_bytes(shared.statistics(which, stage), from, statistics_bytes(which), full);
     }
-    TILEWRIGHT_DEVICE void await_place(int which) const { ptx::barrier_wait(shared.rows_free(which), (dealt & 1) ^ 1); }
+    TILEWRIGHT_DEVICE void await_place(int which) const { ptx::barrier_wait(shared.rows_free(which), (done & 1) ^ 1); }
     // Consumers learn which tile it is from what is scored.
     TILEWRIGHT_DEVICE void deal(int bytes) const {
         await_place(0);
@@ -58,15 +60,14 @@ struct Sm90BackwardCopies {
             Tile tile = backward_tile_at<typename Arch::Config>(p, index);
             begin(tile);
             BackwardStep step = tile.first_step();
-            bool any = step.left > 0;
-            if (any) copy_columns(Constant<false>(), tile, step);
-            constexpr bool carried_first = Arch::gives_queries;  // keys are multiplied to the end
-            if (any && !Arch::shares_carried) copy_columns(Constant<true>(), tile, step);
-            rows(Constant<carried_first>(), tile), rows(Constant<!carried_first>(), tile);
-            ++dealt;
-            if (!any) continue;
-            if (Arch::shares_carried) copy_columns(Constant<true>(), tile, step);
-            _Pragma("unroll 1") for (++n, step = tile.next(step); step.left > 0; ++n, step = tile.next(step))
+            constexpr bool keys_last = Arch::gives_queries, columns_first = keys_last && !Arch::shares_carried;  // parts of dQ take keys to the end
+            if (step.left > 0) copy_columns(Constant<false>(), tile, step);
+            if (columns_first && step.left > 0) copy_columns(Constant<true>(), tile, step);
+            rows(Constant<keys_last>(), tile), rows(Constant<!keys_last>(), tile);
+            done ^= 1;
+            if (step.left == 0) continue;
+            if (!columns_first) copy_columns(Constant<true>(), tile, step);
+            _Pragma("unroll 1") for (done += 2, step = tile.next(step); step.left > 0; done += 2, step = tile.next(step))
                 copy_columns(Constant<false>(), tile, step), copy_columns(Constant<true>(), tile, step);
         }
         deal(0);  // nothing is left
@@ -121,7 +122,7 @@ struct Sm90BackwardLoader {
         };
         copies.tiles(begin, [&](auto carried, const Tile& tile, const BackwardStep& step) {
             constexpr int which = decltype(carried)::is;
-            hopper::Ring<Arch::stages> ring = hopper::Ring<Arch::stages>::at(copies.n);
+            hopper::Ring<Arch::stages> ring = hopper::Ring<Arch::stages>::at(copies.n());
             ptx::barrier_wait(shared.free(which, ring.stage), ring.parity ^ 1);
             copies.columns(carried, shared.column_tile(which, ring.stage), ring.stage, shared.full(which, ring.stage), tile, step);
         });

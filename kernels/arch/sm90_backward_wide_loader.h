@@ -38,7 +38,7 @@ struct Sm90WideLoader {
     static TILEWRIGHT_DEVICE void load(const Sm90BackwardArguments& arguments, const typename Arch::Shared& shared) {
         Sm90BackwardCopies<Arch> copies{arguments, shared};
         copies.tiles([](const Tile&) {}, [&](auto carried, const Tile& tile, const BackwardStep& step) {
-            Buffer buffer = Buffer::template at<decltype(carried)::is>(copies.n);
+            Buffer buffer = Buffer::template at<decltype(carried)::is>(copies.n());
             ptx::barrier_wait(shared.free(buffer.index), buffer.parity ^ 1);
             copies.columns(carried, shared.buffer(buffer.index), buffer.stage, shared.full(buffer.index), tile, step);
         });
