@@ -99,6 +99,8 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
     using Scores = typename Arch::Scores;
     constexpr bool over_keys = Config::over_keys, gives_scored = Config::gives_scored, gives_carried = Config::gives_carried, gives_queries = over_keys && gives_scored && Config::dq != 0;
     using Part = QueryPart<gives_queries, Arch>;
+    // Where P is zero dS is, unless dP is not finite, and then neither is dS: who looks for that clears one of the two. It costs registers that some have not.
+    constexpr bool looks = Arch::Pipeline::looks_for_garbage;
     const PlainBackwardParameters& p = arguments.parameters;
 
     Arch::for_each_tile(arguments, shared, [&](const Tile& tile, typename Arch::Pipeline& pipeline) {
@@ -126,17 +128,24 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             auto carried = pipeline.carried(step);
             if constexpr (gives_scored) Arch::start_scores(changes, row_carried, carried);
             Arch::template finish<gives_scored ? 1 : 0>(scores);
-            if (tile.needs_mask(step)) pipeline.look_for_garbage(scores);
+            if constexpr (looks)
+                if (tile.needs_mask(step)) pipeline.look_for_garbage(scores);
             recompute_probabilities<Arch>(scores, slopes, p, tile, step, log_sums);
             if constexpr (!gives_queries) pipeline.release_row_scored(step.left == 1);
-            if (tile.needs_mask(step)) clear_hidden<Arch>(scores, tile, step);
+            if (looks && tile.needs_mask(step)) clear_hidden<Arch>(scores, tile, step);
             if constexpr (gives_scored) {
                 Arch::template finish<0>(changes);
                 pipeline.release_row_carried(step.left == 1);
                 differentiate<Config>(changes, scores, slopes, pipeline.deltas(step));
                 if constexpr (!gives_carried) pipeline.release_carried();  // it was for dP alone
-                // 0 * x is 0 unless x is not finite, and then so is what is left of it.
-                if (tile.needs_mask(step) && pipeline.finds_garbage(changes)) clear_hidden<Arch>(changes, tile, step);
+            }
+            if (tile.needs_mask(step)) {
+                if constexpr (!looks) clear_hidden<Arch>(scores, tile, step);
+                if constexpr (looks && gives_scored) {
+                    if (pipeline.finds_garbage(changes)) clear_hidden<Arch>(changes, tile, step);
+                } else if constexpr (gives_scored) {
+                    clear_hidden<Arch>(changes, tile, step);
+                }
             }
             if constexpr (Config::bias && gives_scored) clear_marked<Arch>(changes, scores);
             if constexpr (Config::bias) clear_marked<Arch>(scores, scores);

@@ -112,8 +112,7 @@ struct AmdBackward : amd::Lane {
         TILEWRIGHT_DEVICE void release_carried() {}
         TILEWRIGHT_DEVICE void release_row_scored(bool) {}
         TILEWRIGHT_DEVICE void release_row_carried(bool) {}
-        template <class Fragment> TILEWRIGHT_DEVICE void look_for_garbage(const Fragment&) const {}
-        template <class Fragment> TILEWRIGHT_DEVICE bool finds_garbage(const Fragment&) const { return true; }  // it does not look
+        static constexpr bool looks_for_garbage = false;
         TILEWRIGHT_DEVICE void hide_garbage() {}  // what is transposed has none
 
         // After the rows are stored: what they do see of NaN and infinity. Rare, so simple: a wave goes over its rows again.

@@ -107,8 +107,7 @@ struct CpuBackward : cpu::Lane {
         TILEWRIGHT_DEVICE Statistics deltas(const BackwardStep& step) const { return {p.deltas + statistics_of(step)}; }
         void release_row_scored(bool) const {}
         void release_row_carried(bool) const {}
-        template <class Fragment> void look_for_garbage(const Fragment&) const {}
-        template <class Fragment> bool finds_garbage(const Fragment&) const { return true; }  // it does not look
+        static constexpr bool looks_for_garbage = false;
         void hide_garbage() const {}  // start_gradient looks after it
         void reveal_garbage(const PlainBackwardParameters&, const Tile&) const {}
         void release_scored() const {}

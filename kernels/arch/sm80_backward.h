@@ -105,8 +105,7 @@ struct Sm80Backward : nvidia::Common {
         TILEWRIGHT_DEVICE void release_row_scored(bool) {}
         TILEWRIGHT_DEVICE void release_row_carried(bool) {}
 
-        template <class Fragment> TILEWRIGHT_DEVICE void look_for_garbage(const Fragment&) const {}
-        template <class Fragment> TILEWRIGHT_DEVICE bool finds_garbage(const Fragment&) const { return true; }  // it does not look
+        static constexpr bool looks_for_garbage = false;
         TILEWRIGHT_DEVICE void hide_garbage() {
             if constexpr (Tile::rows_differ) {
                 __syncthreads();  // no warp reads the columns for its scores any more

@@ -13,6 +13,7 @@ struct Sm90Hidden {
     static TILEWRIGHT_DEVICE void meet() { ptx::named_sync(cleaners_barrier, cleaners); }
     // A query or key that is not finite leaves no S of its own finite, as dO leaves no dP, and so no dS: where something may be hidden these tell
     // whether there is garbage that a product with P = 0 or dS = 0 would meet. All are asked, hidden or not: telling which are costs more than it saves.
+    static constexpr bool looks_for_garbage = Config::mask != Mask::none;
     float zeros = 0;  // unless NaN; of this step
     bool keys_hold_garbage = false;  // those of this tile, as far as its steps have told
     // All lanes know the same: the vote tells the compiler so, without which it takes them for parted from here on, and each shuffle of a step for one that
@@ -20,13 +21,12 @@ struct Sm90Hidden {
     TILEWRIGHT_DEVICE bool garbage_in_keys() const { return Config::mask != Mask::none && __any_sync(~0u, keys_hold_garbage); }
     template <class Fragment>
     TILEWRIGHT_DEVICE void look_for_garbage(Fragment& x) {
-        if constexpr (Config::mask != Mask::none && Config::gives_scored)
+        if constexpr (Config::gives_scored)
             TILEWRIGHT_UNROLL for (int c = 0; c < Fragment::columns; ++c) TILEWRIGHT_UNROLL for (int r = 0; r < Fragment::rows; ++r) zeros += x.at(r, c) * 0.0f;
     }
     // Also of this warp's scores.
     template <class Fragment>
     TILEWRIGHT_DEVICE bool finds_garbage(Fragment& x) {
-        if constexpr (Config::mask == Mask::none) return true;  // in padding, of which nobody asks
         look_for_garbage(x);
         return __any_sync(~0u, !(zeros == 0));
     }
