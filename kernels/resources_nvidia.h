@@ -38,10 +38,10 @@ constexpr int sm80_register_estimate(const NvidiaTile& t, int beside = 0) {
 }
 
 // What the schedule takes beside, of 16-bit kernels: overlapped, a second tile of scores and more addresses the longer the head; else a few registers
-// with more than 128 columns, and persistent with the smallest tiles (of 18 kernels of d128 128x16 six spilled 20 bytes). From 733 kernels compiled by NVRTC 13.0: of 345 within the limit with these one spills more than four.
+// with more than 128 columns, and persistent with the smallest tiles (of 18 kernels of d128 128x16 six spilled 20 bytes) or three blocks (of six of d128 64x64 two, 12 and 20). From 733 kernels compiled by NVRTC 13.0: of 345 within the limit with these one spills more than four.
 constexpr int sm80_schedule_registers(const NvidiaTile& t) {
     if (t.element_bytes != 2) return 0;
-    if (!t.overlapped) return t.head_dim_v > 128 || (t.persistent && t.block_kv == 16) ? 4 : 0;
+    if (!t.overlapped) return t.head_dim_v > 128 || (t.persistent && (t.block_kv == 16 || t.blocks > 2)) ? 4 : 0;
     return t.block_q / t.workers / 16 * t.block_kv / 2 + t.head_dim / 4 - 12;
 }
 
@@ -180,15 +180,19 @@ constexpr int sm90_register_estimate(const NvidiaTile& t) {
 }
 
 // What half tiles take beside where workers take no turns: of kernels compiled by NVRTC 13.0, those without a register to spare spilled or had their products serialised.
-// With turns: of 16 kernels of d64 192x192 six; of d256 128x128 all, with turns or without.
+// With turns: of 16 kernels of d64 192x192 six; of d256 128x128 all, with turns or without; of 16 of d128 192x128 one, of one stage that is not persistent.
 constexpr int sm90_half_registers(const NvidiaTile& t, bool masked, bool turns) {
     if (!sm90_halves(t.block_kv, masked) || t.overlapped) return 0;
     if (t.head_dim_v > 128) return 12;
-    return turns && t.block_kv <= 128 ? 0 : 4;
+    return turns && t.block_kv <= 128 && (t.workers < 3 || t.stages > 1 || t.persistent) ? 0 : 4;
 }
 
-// What long rings take beside where workers overlap without turns or a mask: at d64 192x128 six registers, of which a persistent block needs three.
-constexpr int sm90_ring_registers(const NvidiaTile& t, bool masked, bool turns) { return t.overlapped && !masked && !turns && !t.persistent && t.stages > 2 ? 6 : 0; }
+// What takes more beside where workers overlap without turns: wide heads (of six kernels of d256 128x96 three spilled 36 bytes and more), and long rings without a mask: at d64
+// 192x128 six registers, of which a persistent block needs three.
+constexpr int sm90_ring_registers(const NvidiaTile& t, bool masked, bool turns) {
+    if (!t.overlapped || turns) return 0;
+    return t.head_dim_v > 128 ? 4 : !masked && !t.persistent && t.stages > 2 ? 6 : 0;
+}
 
 // What variants of the scores take beside, in 1/32 of a tile's keys: values and addresses that the compiler has under way. Of kernels compiled
 // by NVRTC 13.0; sinks take nothing.
