@@ -131,12 +131,12 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             if constexpr (looks)
                 if (tile.needs_mask(step)) pipeline.look_for_garbage(scores);
             recompute_probabilities<Arch>(scores, slopes, p, tile, step, log_sums);
-            if constexpr (!gives_queries) pipeline.release_row_scored(step.left == 1);
+            if constexpr (!gives_queries) pipeline.release_row_scored(step.left == 1);  // and log-sums of rows
             if (looks && tile.needs_mask(step)) clear_hidden<Arch>(scores, tile, step);
             if constexpr (gives_scored) {
                 Arch::template finish<0>(changes);
-                pipeline.release_row_carried(step.left == 1);
                 differentiate<Config>(changes, scores, slopes, pipeline.deltas(step));
+                pipeline.release_row_carried(step.left == 1);  // and deltas of rows
                 if constexpr (!gives_carried) pipeline.release_carried();  // it was for dP alone
             }
             if (tile.needs_mask(step)) {
