@@ -123,8 +123,8 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
             hopper::release(shared.free(0, Steps::at(n).stage)), ++n;
             ptx::forget(n);  // unknown to the compiler, which else keeps what follows from it in registers that are short
         }
-        // Each as soon as it is read no more: the next tile's take a while to come. Over queries statistics
-        // are read beside them, in whose place those of the next tile come.
+        // Each as soon as it is read no more: the next tile's take a while to come. Over queries statistics are read beside them, in whose place those of the
+        // next tile come.
         TILEWRIGHT_DEVICE void release_row_scored(bool last) const { release_rows(0, last); }
         TILEWRIGHT_DEVICE void release_row_carried(bool last) const { release_rows(1, last); }
         TILEWRIGHT_DEVICE void release_rows(int which, bool last) const {
@@ -155,7 +155,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
             __syncwarp();
             Sums::put(shared.sums((int)threadIdx.x / 32 - 4), part);
         }
-        // and has the copy engine add it to what is in memory; in a fixed order it leaves that to add_in_turn. One fence serves this and
+        // and has the copy engine add it to what is in memory; in a fixed order it leaves that to add_in_turn(). One fence serves this and
         // what was published of `step`.
         template <class Published, class Held>
         TILEWRIGHT_DEVICE void hand_over(Published, Held, const PlainBackwardParameters& p, const Tile& tile, const BackwardStep& step) {

@@ -13,8 +13,8 @@ struct Sm90BackwardCopies {
     static constexpr bool over_keys = Arch::over_keys;
     const Sm90BackwardArguments& arguments;
     const typename Arch::Shared& shared;
-    int index = blockIdx.x;  // the tile
-    unsigned done = 0;      // twice the steps, and whether the tiles are an odd number: registers are short
+    int index = blockIdx.x;  // of the tile
+    unsigned done = 0;  // twice the steps, and whether the tiles are an odd number: registers are short
 
     TILEWRIGHT_DEVICE unsigned n() const { return done / 2; }
 
