@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(g++ cmake ninja-build pkg-config ccache binutils ca-certificates
   libboost-program-options-dev libsqlite3-dev zlib1g-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev libopenblas0-pthread
-  clang-19 lld-19 llvm-19)  # clang-19 compiles for AMD GPUs without ROCm
+  clang-19 libclang-rt-19-dev lld-19 llvm-19)  # clang-19 compiles for AMD GPUs without ROCm, and the fuzz targets with its run-time library
 
 missing=()
 for package in "${packages[@]}"; do
