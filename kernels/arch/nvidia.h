@@ -57,7 +57,6 @@ struct Accumulator {
     static TILEWRIGHT_DEVICE int lane() { return (int)threadIdx.x % lanes; }
     static TILEWRIGHT_DEVICE int row(int r) { return ((int)threadIdx.x / lanes - first) * (strips * Position::height) + Position::row(lane(), r); }
     static TILEWRIGHT_DEVICE int column(int c) { return Position::column(lane(), c); }
-    static TILEWRIGHT_DEVICE constexpr int behind_first(int c) { return Position::column(0, c); }  // column(c) - column(0), in every lane
     // How many of a lane's columns, which are in pairs, lie less than `span` behind its first.
     static TILEWRIGHT_DEVICE int columns_within(int span) {
         span = max_of(span, 0);
