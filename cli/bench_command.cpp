@@ -75,8 +75,8 @@ public:
         auto forward = [&](const Problem& of, const CallTraits& traits) { return kernels_->get(of, default_config(of, arch), traits); };
         TILEWRIGHT_ASSIGN_OR_RETURN(PreparedCheck prepared, prepare_check(*device_, forward, problem, options));
         CallTraits traits = traits_of(prepared.workload);
-        TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation tiled, verified(row.found.config, traits, prepared));
         TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload data, DeviceWorkload::upload(*device_, prepared.workload));
+        TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation tiled, verified(row.found.config, traits, data, prepared));
         std::vector<Timed> all;
         TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound bound, data.bind(tiled.plan));
         all.push_back({std::move(tiled), std::move(bound), &row.tiled});
@@ -103,9 +103,9 @@ private:
     };
 
     // Nothing is timed before it is verified.
-    Result<ReadyOperation> verified(const Config& config, const CallTraits& traits, const PreparedCheck& prepared) {
+    Result<ReadyOperation> verified(const Config& config, const CallTraits& traits, DeviceWorkload& data, PreparedCheck& prepared) {
         TILEWRIGHT_ASSIGN_OR_RETURN(ReadyOperation ready, kernels_->get(prepared.workload.problem, config, traits));
-        TILEWRIGHT_ASSIGN_OR_RETURN(CheckReport report, check(*device_, ready, prepared));
+        TILEWRIGHT_ASSIGN_OR_RETURN(CheckReport report, check(*device_, ready, data, prepared));
         if (!report.passed) return Status(StatusCode::internal, "wrong result of " + to_json(config) + ": " + report.failure);
         return ready;
     }

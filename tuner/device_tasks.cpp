@@ -174,7 +174,7 @@ Status DeviceTasks::evaluate(const WorkerRequest& request, WorkerReply& reply) {
     TILEWRIGHT_ASSIGN_OR_RETURN(const std::unique_ptr<Loaded> candidate, load(request.configs[0], request.files[0]));
     for (Kernel* kernel : candidate->operation.kernels)
         if (const auto blocks = device_->resident_blocks(*kernel); blocks.ok()) reply.resident_blocks.push_back(*blocks);
-    TILEWRIGHT_ASSIGN_OR_RETURN(const CheckReport report, check(*device_, candidate->operation, *prepared_));
+    TILEWRIGHT_ASSIGN_OR_RETURN(const CheckReport report, check(*device_, candidate->operation, *data_, *prepared_));
     reply.error = report.relative_error();
     if (!report.passed) {
         reply.outcome = Outcome::correctness;

@@ -46,10 +46,7 @@ public:
                                 .run_timeout_seconds = options_.run_timeout_seconds,
                                 .restart_after_failure = report_.device.arch.backend != "cpu"},
                                request(WorkerAction::prepare));
-        if (!over()) {
-            if (Status status = runner.ensure_worker(); !status.ok()) return status;
-            TILEWRIGHT_RETURN_IF_ERROR(explore(pool, runner));
-        }
+        if (!over()) TILEWRIGHT_RETURN_IF_ERROR(explore(pool, runner));
         if (report_.stopped.empty()) report_.stopped = stop_requested() ? "interrupted" : search_.history().open().empty() ? "exhausted" : "budget";
         if (report_.device_failure.empty() && !stop_requested()) TILEWRIGHT_RETURN_IF_ERROR(race(pool, runner));
         if (disturbed_ > 1) report_.notes.push_back(std::to_string(disturbed_) + " candidates were measured while the device was disturbed; their notes say by what");
@@ -140,19 +137,25 @@ private:
         return status;
     }
 
+    void submit(CompilePool& pool, std::deque<InFlight>& queue) {
+        const size_t ahead = static_cast<size_t>(pool.workers()) * (shares_processor() ? 1 : 2);
+        while (queue.size() < ahead && !over(queue.size())) {
+            const auto index = search_.propose();
+            if (!index) return;
+            WorkerRequest compile = request(WorkerAction::compile);
+            compile.configs = {space_.configs[*index]};
+            compile.files = {file_of(*index)};
+            queue.push_back({*index, pool.submit(std::move(compile))});
+        }
+    }
+
     // Compilers and measurements share a CPU, so there they take turns; on a GPU the pool works ahead while candidates run.
     Status explore(CompilePool& pool, CandidateRunner& runner, std::deque<InFlight>& queue) {
         const bool shared = shares_processor();
-        const size_t ahead = static_cast<size_t>(pool.workers()) * (shared ? 1 : 2);
+        submit(pool, queue);
+        TILEWRIGHT_RETURN_IF_ERROR(runner.ensure_worker());  // it prepares its data while the first candidates are compiled
         while (true) {
-            while (queue.size() < ahead && !over(queue.size())) {
-                const auto index = search_.propose();
-                if (!index) break;
-                WorkerRequest compile = request(WorkerAction::compile);
-                compile.configs = {space_.configs[*index]};
-                compile.files = {file_of(*index)};
-                queue.push_back({*index, pool.submit(std::move(compile))});
-            }
+            submit(pool, queue);
             if (queue.empty()) return {};
             std::deque<std::pair<uint32_t, WorkerReply>> compiled;
             do {

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "verify/device_workload.h"
+#include "verify/element.h"
+#include "verify/parallel.h"
 
 namespace tilewright {
 namespace {
@@ -15,29 +16,39 @@ std::string describe(const RowIndex& row, const Tensor& tensor, size_t column) {
     return text + ")";
 }
 
-// The rows that were sampled, taken out of all elements.
-std::vector<double> pick(const std::vector<double>& all, const Tensor& tensor, const std::vector<RowIndex>& rows) {
-    auto columns = static_cast<size_t>(tensor.sizes[3]);
+// The elements of the rows that were sampled.
+std::vector<double> pick(const Workload& workload, const ExpectedRows& expected) {
+    const Tensor& tensor = workload.*expected.tensor;
+    const TensorView view = workload.view(tensor);
     std::vector<double> picked;
-    picked.reserve(rows.size() * columns);
-    for (const RowIndex& row : rows) {
-        auto linear = static_cast<size_t>((row.batch * tensor.sizes[1] + row.head) * tensor.sizes[2] + row.query);
-        picked.insert(picked.end(), all.begin() + std::ptrdiff_t(linear * columns), all.begin() + std::ptrdiff_t((linear + 1) * columns));
-    }
+    picked.reserve(expected.rows.size() * size_t(tensor.sizes[3]));
+    for (const RowIndex& row : expected.rows)
+        for (int64_t c = 0; c < tensor.sizes[3]; ++c) picked.push_back(view.at(row.batch, row.head, row.query, c));
     return picked;
 }
 
 // Rows that were not compared must at least have been written: random data give finite results (lse: or an empty row).
-std::string unwritten(const ExpectedRows& expected, const Tensor& tensor, const std::vector<double>& all) {
-    bool log_sums = expected.tensor == &Workload::lse;
-    size_t columns = size_t(tensor.sizes[3]);
-    for (size_t i = 0; i < all.size(); ++i) {
-        if (std::isfinite(all[i]) || (log_sums && all[i] < 0)) continue;
-        int64_t row = int64_t(i / columns), head = row / tensor.sizes[2];
-        return std::string(expected.name) + " is " + (log_sums ? "NaN" : "not finite") + " or was never written" +
-               describe({head / tensor.sizes[1], head % tensor.sizes[1], row % tensor.sizes[2]}, tensor, i % columns);
-    }
-    return "";
+std::string unwritten(const Workload& workload, const ExpectedRows& expected) {
+    const Tensor& tensor = workload.*expected.tensor;
+    const TensorView view = workload.view(tensor);
+    const bool log_sums = expected.tensor == &Workload::lse;
+    const auto [batch, heads, rows, columns] = tensor.sizes;
+    std::vector<int64_t> first(size_t(batch * heads), rows * columns);  // of each head, the element that is wrong
+    parallel_for(batch * heads, 0, [&, heads = heads, rows = rows, columns = columns](int64_t i) {
+        std::vector<float> row(static_cast<size_t>(columns));
+        for (int64_t r = 0; r < rows; ++r) {
+            load_elements(view.dtype, view.address(i / heads, i % heads, r, 0), view.strides[3], columns, row.data());
+            const auto wrong = std::ranges::find_if(row, [&](float x) { return !std::isfinite(x) && !(log_sums && x < 0); });
+            if (wrong == row.end()) continue;
+            first[size_t(i)] = r * columns + (wrong - row.begin());
+            return;
+        }
+    });
+    const auto head = std::ranges::find_if(first, [&](int64_t element) { return element < rows * columns; });
+    if (head == first.end()) return "";
+    const int64_t i = head - first.begin();
+    return std::string(expected.name) + " is " + (log_sums ? "NaN" : "not finite") + " or was never written" +
+           describe({i / heads, i % heads, *head / columns}, tensor, size_t(*head % columns));
 }
 
 }  // namespace
@@ -52,14 +63,13 @@ CheckReport compare_outputs(const Workload& workload, const std::vector<Expected
     CheckReport report;
     for (const ExpectedRows& e : expected) {
         const Tensor& tensor = workload.*e.tensor;
-        std::vector<double> all = workload.elements(tensor);
-        Comparison comparison = compare(pick(all, tensor, e.rows), e.reference, e.naive, e.name, e.terms);
+        Comparison comparison = compare(pick(workload, e), e.reference, e.naive, e.name, e.terms);
         if (!comparison.passed) {
             auto worst = static_cast<size_t>(comparison.worst), columns = static_cast<size_t>(tensor.sizes[3]);
             comparison.failure += describe(e.rows[worst / columns], tensor, worst % columns);
         }
         if (report.failure.empty()) report.failure = comparison.failure;
-        if (report.failure.empty() && int64_t(e.rows.size()) < tensor.sizes[0] * tensor.sizes[1] * tensor.sizes[2]) report.failure = unwritten(e, tensor, all);
+        if (report.failure.empty() && int64_t(e.rows.size()) < tensor.sizes[0] * tensor.sizes[1] * tensor.sizes[2]) report.failure = unwritten(workload, e);
         report.rows += int64_t(e.rows.size());
         report.tensors.push_back({e.name, std::move(comparison)});
     }
@@ -67,26 +77,34 @@ CheckReport compare_outputs(const Workload& workload, const std::vector<Expected
     return report;
 }
 
-Result<CheckReport> check(Device& device, const ReadyOperation& operation, const PreparedCheck& prepared, Workload* results) {
-    Workload workload = prepared.workload;
-    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, workload));
+Result<CheckReport> check(Device& device, const ReadyOperation& operation, DeviceWorkload& on_device, PreparedCheck& prepared) {
+    Workload& workload = prepared.workload;
     TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload::Bound bound, on_device.bind(operation.plan));
     CheckReport report;
     std::vector<Buffer> first;
-    for (int run = 0; run < std::max(1, prepared.options.runs); ++run) {
+    const int runs = std::max(1, prepared.options.runs);
+    for (int run = 0; run < runs; ++run) {
         TILEWRIGHT_RETURN_IF_ERROR(on_device.reset_outputs(workload));
         TILEWRIGHT_RETURN_IF_ERROR(launch(device, operation.kernels, bound.parameters, nullptr));
         TILEWRIGHT_RETURN_IF_ERROR(device.synchronize());
         TILEWRIGHT_ASSIGN_OR_RETURN(report.failure, on_device.download(workload));
-        if (!report.failure.empty()) break;
-        if (run == 0) first = workload.buffers, report = compare_outputs(workload, prepared.expected);
+        if (!report.failure.empty()) {
+            TILEWRIGHT_RETURN_IF_ERROR(on_device.restore(workload));
+            break;
+        }
+        if (run == 0) report = compare_outputs(workload, prepared.expected);
+        if (run == 0 && runs > 1) first = workload.buffers;
         for (size_t i = 0; i < first.size() && report.passed; ++i)
             if (workload.buffers[i].bytes != first[i].bytes) report.failure = "run " + std::to_string(run + 1) + " of the same call differs from the first in its bits";
         if (!report.failure.empty()) break;
     }
     report.passed = report.failure.empty();
-    if (results) *results = std::move(workload);
     return report;
+}
+
+Result<CheckReport> check(Device& device, const ReadyOperation& operation, PreparedCheck& prepared) {
+    TILEWRIGHT_ASSIGN_OR_RETURN(DeviceWorkload on_device, DeviceWorkload::upload(device, prepared.workload));
+    return check(device, operation, on_device, prepared);
 }
 
 }  // namespace tilewright

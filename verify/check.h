@@ -5,7 +5,7 @@
 
 #include "backends/operation_plan.h"
 #include "verify/compare.h"
-#include "verify/workload.h"
+#include "verify/device_workload.h"
 
 namespace tilewright {
 
@@ -25,7 +25,7 @@ struct ExpectedRows {
     double terms = 0;                      // compare()'s
 };
 
-// A workload and its right answer, computed once for all the kernels of one problem. Plain data, safe to share for reading.
+// A workload and its right answer, computed once for all the kernels of one problem. Plain data.
 struct PreparedCheck {
     Workload workload;
     std::vector<ExpectedRows> expected;
@@ -54,8 +54,10 @@ Result<PreparedCheck> prepare_check(const Problem& problem, const CheckOptions& 
 
 // Runs the operation, whose kernels must have been built for traits_of(prepared.workload), and compares: the sampled rows with the
 // reference, all other rows for being written and finite, guards and gaps for being untouched. A wrong result is a
-// report that says so; an error Status is a device that failed. `results`, if given, becomes the workload with its outputs.
-Result<CheckReport> check(Device& device, const ReadyOperation& operation, const PreparedCheck& prepared, Workload* results = nullptr);
+// report that says so; an error Status is a device that failed. The workload holds the results afterwards.
+Result<CheckReport> check(Device& device, const ReadyOperation& operation, PreparedCheck& prepared);
+// The same with data that are on the device already, an upload of prepared.workload, and stay there for others: what the operation writes into its inputs is put right.
+Result<CheckReport> check(Device& device, const ReadyOperation& operation, DeviceWorkload& on_device, PreparedCheck& prepared);
 
 // Compares what `workload` holds after a download; for callers that launch by themselves.
 CheckReport compare_outputs(const Workload& workload, const std::vector<ExpectedRows>& expected);

@@ -77,8 +77,11 @@ Result<CheckReport> check_backward(Device& device, KernelSupply& from, Workload&
     }
     CheckOptions options;
     options.runs = runs;
-    PreparedCheck prepared{w, expected_rows(w, options), options};
-    return check(device, ready, prepared, &w);
+    std::vector<ExpectedRows> expected = expected_rows(w, options);
+    PreparedCheck prepared{std::move(w), std::move(expected), options};
+    Result<CheckReport> report = check(device, ready, prepared);
+    w = std::move(prepared.workload);
+    return report;
 }
 
 CheckReport compare_gradients(const Workload& workload) { return compare_outputs(workload, expected_rows(workload, {})); }

@@ -40,11 +40,10 @@ Result<DeviceWorkload> DeviceWorkload::upload(Device& device, const Workload& w)
     DeviceWorkload on(device);
     on.parameters_ = parameters_of(w.problem);
     for (const Buffer& buffer : w.buffers) {
-        int64_t bytes = int64_t(buffer.bytes.size());
-        TILEWRIGHT_ASSIGN_OR_RETURN(void* address, device.allocate(bytes));
+        TILEWRIGHT_ASSIGN_OR_RETURN(void* address, device.allocate(int64_t(buffer.bytes.size())));
         on.buffers_.emplace_back(address, DeviceFree{&device});
-        TILEWRIGHT_RETURN_IF_ERROR(device.copy_to_device(address, buffer.bytes.data(), bytes));
     }
+    TILEWRIGHT_RETURN_IF_ERROR(on.restore(w));
     auto address = [&](const Tensor& tensor) -> void* {
         return tensor.present() ? static_cast<unsigned char*>(on.buffers_[size_t(tensor.buffer)].get()) + tensor.offset : nullptr;
     };
@@ -122,6 +121,12 @@ Result<DeviceWorkload::Bound> DeviceWorkload::bind(const OperationPlan& plan) co
     return bound;
 }
 
+Status DeviceWorkload::restore(const Workload& w) {
+    for (size_t i = 0; i < w.buffers.size(); ++i)
+        TILEWRIGHT_RETURN_IF_ERROR(device_->copy_to_device(buffers_[i].get(), w.buffers[i].bytes.data(), int64_t(w.buffers[i].bytes.size())));
+    return {};
+}
+
 Status DeviceWorkload::reset_outputs(Workload& w) {
     w.blank_outputs();
     for (size_t i = 0; i < w.buffers.size(); ++i)
@@ -131,14 +136,15 @@ Status DeviceWorkload::reset_outputs(Workload& w) {
 }
 
 Result<std::string> DeviceWorkload::download(Workload& w) const {
+    std::vector<unsigned char> after;
     for (size_t i = 0; i < w.buffers.size(); ++i) {
         std::vector<unsigned char>& before = w.buffers[i].bytes;
-        std::vector<unsigned char> after(before.size());
+        after.resize(before.size());
         TILEWRIGHT_RETURN_IF_ERROR(device_->copy_to_host(after.data(), buffers_[i].get(), int64_t(after.size())));
         for (const Tensor* output : w.written())
             if (output->buffer == int(i)) copy_elements(*output, after, before);
+        if (after == before) continue;
         auto [differs, _] = std::ranges::mismatch(after, before);
-        if (differs == after.end()) continue;
         int64_t at = differs - after.begin(), end = int64_t(after.size()) - Buffer::guard_bytes;
         std::string where = at < Buffer::guard_bytes ? std::to_string(Buffer::guard_bytes - at) + " bytes before its start"
                             : at >= end              ? std::to_string(at - end) + " bytes past its end"

@@ -32,6 +32,8 @@ public:
     const OperationParameters& parameters() const { return parameters_; }
     // Outputs of `workload` and of the device back to NaN, their guards and gaps to the pattern.
     Status reset_outputs(Workload& workload);
+    // Every byte on the device back to what `workload`, which must be the one that was uploaded, holds.
+    Status restore(const Workload& workload);
     // Copies the outputs back into `workload`, which must be the one that was uploaded. Gives an empty string or, if any other
     // byte of a buffer has changed, a sentence that names the buffer and the place.
     Result<std::string> download(Workload& workload) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <tuple>
 
@@ -178,11 +179,19 @@ void Workload::set(const Tensor& tensor, int64_t batch, int64_t head, int64_t ro
 }
 
 void Workload::fill(const Tensor& tensor, double number) {
-    auto [batch, heads, rows, columns] = tensor.sizes;
+    const auto [batch, heads, rows, columns] = tensor.sizes;
+    const auto element = static_cast<int64_t>(size_of(tensor.dtype));
+    std::vector<unsigned char> row(static_cast<size_t>(columns * element));
+    for (int64_t c = 0; c < columns; ++c) store_element(tensor.dtype, row.data() + c * element, number);
+    unsigned char* first = buffers[size_t(tensor.buffer)].bytes.data() + tensor.offset;
     for (int64_t b = 0; b < batch; ++b)
         for (int64_t h = 0; h < heads; ++h)
-            for (int64_t r = 0; r < rows; ++r)
-                for (int64_t c = 0; c < columns; ++c) set(tensor, b, h, r, c, number);
+            for (int64_t r = 0; r < rows; ++r) {
+                unsigned char* to = first + (b * tensor.strides[0] + h * tensor.strides[1] + r * tensor.strides[2]) * element;
+                if (tensor.strides[3] == 1) std::memcpy(to, row.data(), row.size());
+                else
+                    for (int64_t c = 0; c < columns; ++c) std::memcpy(to + c * tensor.strides[3] * element, row.data(), size_t(element));
+            }
 }
 
 std::vector<const Tensor*> Workload::written() const {

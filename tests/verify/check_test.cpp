@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "tests/verify/fake_device.h"
-#include "verify/device_workload.h"
 #include "verify/element.h"
 
 namespace tilewright {
@@ -46,6 +45,20 @@ TEST(Check, PassesARightKernelInEveryLayoutAndType) {
                 EXPECT_TRUE(report.passed) << text << " " << name(layout) << ": " << report.failure;
                 EXPECT_GT(report.tensors.at(0).comparison.bound, 0);
             }
+}
+
+// Data that stay on the device: what a wrong kernel did to its inputs is not the next one's fault.
+TEST(Check, PutsRightWhatAKernelWroteIntoItsInputs) {
+    FakeDevice device;
+    PreparedCheck prepared = *prepare_check(parsed("forward:sq40,d16,fp32"));
+    DeviceWorkload on_device = *DeviceWorkload::upload(device, prepared.workload);
+    ReadyOperation operation{*plan_operation(prepared.workload.problem, {}, device.info().arch, traits_of(prepared.workload)), {}};
+    for (Fault fault : {Fault::none, Fault::input_written, Fault::none, Fault::past_the_end, Fault::none}) {
+        FakeKernel kernel(operation.plan.kernels[0], fault);
+        operation.kernels = {&kernel};
+        CheckReport report = *check(device, operation, on_device, prepared);
+        EXPECT_EQ(report.passed, fault == Fault::none) << report.failure;
+    }
 }
 
 TEST(Check, PassesEmptySizes) {
