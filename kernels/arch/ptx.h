@@ -47,6 +47,9 @@ TILEWRIGHT_DEVICE void store_shared(unsigned to, uint4 x) {
 TILEWRIGHT_DEVICE void store_global(void* to, const unsigned (&x)[4]) {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
 }
+// Of a pointer into shared memory, as the compiler sees fit: it may join two, or leave one out.
+template <class T>
+TILEWRIGHT_DEVICE T read_shared(const char* from) { return *(const T*)from; }
 TILEWRIGHT_DEVICE void load_shared(int& x, unsigned from) { asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(from) : "memory"); }
 TILEWRIGHT_DEVICE void load_shared(float& x, unsigned from) { asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory"); }
 TILEWRIGHT_DEVICE uint4 load_shared4(unsigned from) {

@@ -37,10 +37,10 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
         TILEWRIGHT_DEVICE explicit Statistics(unsigned from) : at_lane((const char*)__cvta_shared_to_generic(from + 4 * (over_keys ? Scores::column(0) : Scores::row(0)))) {}
         TILEWRIGHT_DEVICE float at(int r, int c) const {
             if constexpr (over_keys) {
-                float2 pair = *(const float2*)(at_lane + c / 2 * 32);
+                float2 pair = ptx::read_shared<float2>(at_lane + c / 2 * 32);
                 return c % 2 ? pair.y : pair.x;
             } else {
-                return *(const float*)(at_lane + r * 32);
+                return ptx::read_shared<float>(at_lane + r * 32);
             }
         }
     };

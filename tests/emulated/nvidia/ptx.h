@@ -34,6 +34,12 @@ inline void store_global(void* to, const unsigned (&x)[4]) {
     if ((unsigned long long)to % 16) gpu::fail("stores 16 bytes that are not aligned");
     std::memcpy(to, x, 16);
 }
+template <class T>
+inline T read_shared(const char* from) {
+    T x;
+    gpu::read_shared(&x, gpu::shared_address(from), sizeof(T));
+    return x;
+}
 inline void load_shared(int& x, unsigned from) { gpu::read_shared(&x, from, 4); }
 inline void load_shared(float& x, unsigned from) { gpu::read_shared(&x, from, 4); }
 inline uint4 load_shared4(unsigned from) {
