@@ -38,10 +38,11 @@ constexpr int sm80_register_estimate(const NvidiaTile& t, int beside = 0) {
 }
 
 // What the schedule takes beside, of 16-bit kernels: overlapped, a second tile of scores and more addresses the longer the head; else a few registers
-// with more than 128 columns, and persistent with the smallest tiles (of 18 kernels of d128 128x16 six spilled 20 bytes) or three blocks (of six of d128 64x64 two, 12 and 20). From 733 kernels compiled by NVRTC 13.0: of 345 within the limit with these one spills more than four.
+// with more than 128 columns, and persistent with the smallest tiles (of 18 kernels of d128 128x16 six spilled 20 bytes) or three blocks (of six of d128 64x64 three, 12 to 20). From 733 kernels compiled by NVRTC 13.0: of 345 within the limit with these one spills more than four.
 constexpr int sm80_schedule_registers(const NvidiaTile& t) {
     if (t.element_bytes != 2) return 0;
-    if (!t.overlapped) return t.head_dim_v > 128 || (t.persistent && (t.block_kv == 16 || t.blocks > 2)) ? 4 : 0;
+    if (!t.overlapped && t.persistent && t.blocks > 2) return t.head_dim > 64 ? 8 : 4;
+    if (!t.overlapped) return t.head_dim_v > 128 || (t.persistent && t.block_kv == 16) ? 4 : 0;
     return t.block_q / t.workers / 16 * t.block_kv / 2 + t.head_dim / 4 - 12;
 }
 

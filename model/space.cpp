@@ -50,18 +50,19 @@ struct Ranked {
     double time_us;
 };
 
-// How much of K and V, or of Q and dO, the heads that work at the same time, on one die, may take of a cache.
-// On sm_90a a quarter of the cache was measured best for many: shared enough, and heavy tiles still come first. Powers of two there: most
-// problems have heads of such sizes and in such numbers, and whole sections.
+// How much of K and V, or of Q and dO, the heads that work at the same time, on one die, may take of a cache. Powers of two on sm_90a: most problems have heads of such
+// sizes and in such numbers, and whole sections. All heads at once were never faster there.
 Values sections_of(const Problem& problem, const Arch& arch) {
+    if (heads_apart(problem) <= 1) return {0};
+    const int64_t cache_kb = arch.last_level_cache_bytes / 1024;
+    if (arch.family == Family::sm90) {
+        Values sections;
+        for (int64_t part : {8, 4, 2}) sections.push_back(int(std::bit_ceil(uint64_t(cache_kb / part))));
+        return sections;
+    }
     Values sections = {0};
-    bool is_sm90 = arch.family == Family::sm90;
-    if (heads_apart(problem) > 1)
-        for (int64_t kb : {arch.l2_bytes / 1024 / 2, is_sm90 ? arch.last_level_cache_bytes / 1024 / 4 : 0, arch.last_level_cache_bytes / arch.dies / 1024 / 2}) {
-            if (is_sm90) kb = int64_t(std::bit_ceil(uint64_t(kb)));
-            if (kb > sections.back()) sections.push_back(int(kb));
-        }
-    if (is_sm90 && sections.size() > 1) sections.erase(sections.begin());  // all heads at once were never faster there
+    for (int64_t kb : {arch.l2_bytes / 1024 / 2, cache_kb / arch.dies / 2})
+        if (kb > sections.back()) sections.push_back(int(kb));
     return sections;
 }
 

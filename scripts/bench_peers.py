@@ -235,11 +235,11 @@ def main():
     more = []
     if arguments.problems:
         with open(arguments.problems) as lines: more = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    candidates = {problem: list(dict.fromkeys(map(ours.canonical, CANDIDATES[Shape(problem).d] + [tuned[text] for text in [problem] if text in tuned]))) for problem in more}
     # A kernel serves all sequences of a (head dim, mask): it is compiled once.
     texts = {(d, causal, text): problem_text(d, seq, causal) for (d, seq, causal), texts in wanted.items() for text in texts}
     for problem in more:
-        d, causal = Shape(problem).d, Shape(problem).causal
-        for text in map(ours.canonical, CANDIDATES[d]): texts.setdefault((d, causal, text), problem)
+        for text in candidates[problem]: texts.setdefault((Shape(problem).d, Shape(problem).causal, text), problem)
     loaded = compile_all(ours.load, texts, "kernels")
     report = header(arguments.commit) | {"cells": {}}
     rows, compiler = [], toolchain(report)
@@ -252,7 +252,7 @@ def main():
         if arguments.json:
             with open(arguments.json, "w") as file: json.dump(report, file, indent=1)
     for problem in more:
-        kernels = [(text, loaded[Shape(problem).d, Shape(problem).causal, text][0]) for text in map(ours.canonical, CANDIDATES[Shape(problem).d])]
+        kernels = [(text, loaded[Shape(problem).d, Shape(problem).causal, text][0]) for text in candidates[problem]]
         cell = measure(ours, [pair for pair in kernels if pair[1]], problem, arguments.repeats, ())
         rows.append(row_of(problem, cell, report["device"], compiler, "bench_peers.py"))
         print(problem, cell["ours"], cell["config"], flush=True)

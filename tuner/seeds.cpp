@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backends/embedded_kernels.h"
+#include "db/defaults.h"
 #include "model/space.h"
 #include "runtime/device_class.h"
 
@@ -41,6 +42,7 @@ Result<std::vector<Config>> seed_configs(const Problem& problem, const DeviceInf
         return {};
     };
     TILEWRIGHT_RETURN_IF_ERROR(store.for_each_best(take));
+    for (const MeasurementRow& row : default_rows()) TILEWRIGHT_RETURN_IF_ERROR(take(row));
     std::ranges::stable_sort(known, {}, &Known::distance);
     std::vector<Config> seeds = {default_config(problem, device.arch)};
     for (const Known& each : known)
