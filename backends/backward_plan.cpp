@@ -95,8 +95,20 @@ void add_sm90_wide_passes(const Config& config, std::vector<BackwardLaunch>& pla
     else plan.push_back({attention_backward_epilogue, config});
 }
 
+// Gradients that are repeatable: dQ is summed in a fixed order beside dK and dV where no register spills, which takes two thirds of the time of a pass of its own.
+Config sm90_repeatable_config(const KernelSpec& apart, const Arch& arch) {
+    const Problem& p = apart.problem;
+    const bool narrow = p.head_dim <= 64, plain = !p.alibi && !p.softcap, windowed = p.window_left >= 0;
+    if (narrow ? windowed && !plain : p.alibi) return apart.config;
+    KernelSpec spec = apart;
+    spec.config.dq = 2, spec.config.section_kb = 16 * 1024;
+    spec.config.persistent = !narrow || windowed;
+    if (narrow && plain && p.head_dim_v <= 64) spec.config.block_q = 128;
+    return nvidia_text(spec, arch).ok() ? spec.config : apart.config;
+}
+
 // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where its part finds
-// registers beside dK (and dV), unless a repeatable result is asked for. Beside dK alone it saves two products of eight, which pays for clearing and
+// registers beside dK (and dV). Beside dK alone it saves two products of eight, which pays for clearing and
 // reading the sums where a query sees many keys. Where it sees some, or columns are few, work row by row is hidden beside the products (docs/performance-log.md).
 Config sm90_backward_config(const Problem& problem, const Arch& arch, bool aligned) {
     bool wide = !takes_sm90_backward(problem, arch, aligned);
@@ -106,7 +118,8 @@ Config sm90_backward_config(const Problem& problem, const Arch& arch, bool align
     if (wide && !nvidia_text(spec, arch).ok()) config.block_q = 32;
     constexpr int64_t many_keys = 1024;
     const int64_t seen = keys_seen(problem, problem.seq_kv);
-    if (problem.deterministic || (wide && seen < many_keys)) return config;
+    if (wide && (problem.deterministic || seen < many_keys)) return config;
+    if (problem.deterministic) return sm90_repeatable_config(spec, arch);
     Config apart = config;
     config.dq = 1;
     for (int block_q : {problem.head_dim <= 64 && !wide ? 128 : 64, 64}) {

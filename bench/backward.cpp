@@ -7,10 +7,10 @@
 
 #include "backends/backward_plan.h"
 #include "backends/launch.h"
-#include "backends/nvidia/nvrtc.h"
 #include "backends/registry.h"
 #include "bench/bench.h"
 #include "bench/last_error.h"
+#include "bench/load_kernel.h"
 
 namespace {
 
@@ -37,10 +37,7 @@ Result<Kernels> load(Device& device, const char* problem_text, const std::string
         TILEWRIGHT_ASSIGN_OR_RETURN(kernels.config, parse_config(config_text));
     }
     for (const BackwardLaunch& launch : backward_plan(problem, kernels.config, arch, true)) {
-        KernelSpec spec{launch.kind, problem, launch.config};
-        TILEWRIGHT_ASSIGN_OR_RETURN(KernelSource source, generate(spec, arch));
-        TILEWRIGHT_ASSIGN_OR_RETURN(CodeObject object, nvidia_backend().compile(source, arch));
-        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, device.load(object, spec, source));
+        TILEWRIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, bench::load_kernel(device, {launch.kind, problem, launch.config}));
         kernels.all.push_back(std::move(kernel));
     }
     return kernels;

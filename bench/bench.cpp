@@ -11,6 +11,7 @@
 #include "backends/nvidia/nvrtc.h"
 #include "backends/registry.h"
 #include "bench/last_error.h"
+#include "bench/load_kernel.h"
 #include "model/space.h"
 
 namespace {
@@ -39,7 +40,12 @@ std::optional<T> unwrap(Result<T> result) {
 Result<std::unique_ptr<Kernel>> load(Device& device, const char* problem_text, const char* config_text) {
     TILEWRIGHT_ASSIGN_OR_RETURN(Problem problem, parse_problem(problem_text));
     TILEWRIGHT_ASSIGN_OR_RETURN(Config config, parse_config(config_text));
-    KernelSpec spec = dense_spec(problem, config);
+    return bench::load_kernel(device, dense_spec(problem, config));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> tilewright::bench::load_kernel(Device& device, const KernelSpec& spec) {
     const Arch& arch = device.info().arch;
     TILEWRIGHT_ASSIGN_OR_RETURN(KernelSource source, generate(spec, arch));
     TILEWRIGHT_ASSIGN_OR_RETURN(CodeObject object, nvidia_backend().compile(source, arch));
@@ -47,8 +53,6 @@ Result<std::unique_ptr<Kernel>> load(Device& device, const char* problem_text, c
     if (std::string reason = nvidia::reason_to_reject(object.log, resources); !reason.empty()) return Status(StatusCode::unsupported, reason);
     return device.load(object, spec, source);
 }
-
-}  // namespace
 
 const char* tilewright_bench_error() { return bench::last_error().c_str(); }
 

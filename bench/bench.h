@@ -29,7 +29,7 @@ struct TilewrightBenchTensor {
 // `lse` may be null. Lives until the process ends.
 TILEWRIGHT_BENCH_API void* tilewright_bench_call(void* kernel, const char* problem, const TilewrightBenchTensor* query, const TilewrightBenchTensor* key,
                                                  const TilewrightBenchTensor* value, const TilewrightBenchTensor* out, float* lse);
-// A backward: loads its kernels for dense, aligned tensors of this problem and says how much workspace a call needs (bytes, of the device).
+// A backward: loads its kernels for dense, aligned tensors of this problem, refusing what spills, and says how much workspace a call needs (bytes, of the device).
 // A config without members is the default one. Lives until the process ends.
 TILEWRIGHT_BENCH_API void* tilewright_bench_load_backward(void* device, const char* problem, const char* config);
 // The canonical JSON of its config; until the thread's next call.

@@ -122,6 +122,7 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
         // dQ may lag by a step, so that no worker waits for what another has yet to publish of dS.
         auto take_step = [&](auto has_previous) {
             typename Part::Fragment query_part;
+            const bool masked = tile.needs_mask(step);
             auto scored = pipeline.scored(step);
             auto log_sums = pipeline.log_sums(step);
             Arch::start_scores(scores, row_scored, scored);
@@ -129,17 +130,17 @@ TILEWRIGHT_DEVICE void backward_pass(const typename Arch::Arguments& arguments, 
             if constexpr (gives_scored) Arch::start_scores(changes, row_carried, carried);
             Arch::template finish<gives_scored ? 1 : 0>(scores);
             if constexpr (looks)
-                if (tile.needs_mask(step)) pipeline.look_for_garbage(scores);
+                if (masked) pipeline.look_for_garbage(scores);
             recompute_probabilities<Arch>(scores, slopes, p, tile, step, log_sums);
             if constexpr (!gives_queries) pipeline.release_row_scored(step.left == 1);  // and log-sums of rows
-            if (looks && tile.needs_mask(step)) clear_hidden<Arch>(scores, tile, step);
+            if (looks && masked) clear_hidden<Arch>(scores, tile, step);
             if constexpr (gives_scored) {
                 Arch::template finish<0>(changes);
                 differentiate<Config>(changes, scores, slopes, pipeline.deltas(step));
                 pipeline.release_row_carried(step.left == 1);  // and deltas of rows
                 if constexpr (!gives_carried) pipeline.release_carried();  // it was for dP alone
             }
-            if (tile.needs_mask(step)) {
+            if (masked) {
                 if constexpr (!looks) clear_hidden<Arch>(scores, tile, step);
                 if constexpr (looks && gives_scored) {
                     if (pipeline.finds_garbage(changes)) clear_hidden<Arch>(changes, tile, step);

@@ -32,7 +32,7 @@ def config(**fields):
 
 # The first is the default ("{}"); those repeatable, in a fixed order or (d256) without sums, of which the best is reported beside the best of all.
 CANDIDATES = {
-    64: ["{}", config(block_q=128, dq=2), config(block_q=128, dq=2, persistent=1), config(block_q=128, dq=1, section_kb=16384), config(block_q=128, dq=1, section_kb=65536),
+    64: ["{}", config(block_q=128, dq=2, section_kb=16384), config(block_q=128, dq=2, persistent=1), config(block_q=128, dq=1, section_kb=16384), config(block_q=128, dq=1, section_kb=65536),
          config(block_q=128, dq=1, persistent=1, section_kb=16384), config(block_q=128, dq=1, persistent=1), config(block_q=128, dq=1)],
     128: ["{}", config(block_q=64, dq=2), config(block_q=64, dq=2, persistent=1), config(block_q=64, dq=2, persistent=1, section_kb=16384), config(block_q=64, dq=1), config(block_q=64, dq=1, section_kb=16384), config(block_q=64, dq=1, section_kb=65536),
           config(block_q=64, dq=1, persistent=1, section_kb=8192), config(block_q=64, dq=1, persistent=1)],

@@ -23,8 +23,13 @@ constexpr int arriving_lanes = TILEWRIGHT_FOR_RACECHECK ? 32 : 1;
 TILEWRIGHT_DEVICE void release(unsigned barrier) {
     if (threadIdx.x % 32 < arriving_lanes) ptx::barrier_arrive(barrier);
 }
-// Or of one that may be. Without a branch, behind which the compiler takes lanes for parted and computes anew what all of them share.
-TILEWRIGHT_DEVICE void release_if(bool done, unsigned barrier) { ptx::barrier_arrive_if(done && threadIdx.x % 32 < arriving_lanes, barrier); }
+// Or of one that may be. Without a branch, behind which the compiler takes lanes for parted and computes anew what all of them share. `elects`: any lane arrives and
+// not lane 0, so that no register is taken for which lane one is.
+template <bool elects>
+TILEWRIGHT_DEVICE void release_if(bool done, unsigned barrier) {
+    if constexpr (elects && arriving_lanes == 1) ptx::barrier_arrive_once_if(done, barrier);
+    else ptx::barrier_arrive_if(done && threadIdx.x % 32 < arriving_lanes, barrier);
+}
 // That many arrivals a barrier waits for that so many warps release.
 constexpr int releases(int warps) { return arriving_lanes * warps; }
 

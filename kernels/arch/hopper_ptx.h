@@ -14,6 +14,10 @@ TILEWRIGHT_DEVICE void barrier_arrive(unsigned barrier) { asm volatile("mbarrier
 TILEWRIGHT_DEVICE void barrier_arrive_if(bool now, unsigned barrier) {  // without a branch
     asm volatile("{\n.reg .pred now;\nsetp.ne.s32 now, %1, 0;\n@now mbarrier.arrive.shared::cta.b64 _, [%0];\n}" ::"r"(barrier), "r"((int)now) : "memory");
 }
+// One lane of a warp whose lanes all come here. Who it is takes no register.
+TILEWRIGHT_DEVICE void barrier_arrive_once_if(bool now, unsigned barrier) {
+    asm volatile("{\n.reg .pred now, one;\nsetp.ne.s32 now, %1, 0;\nelect.sync _|one, 0xffffffff;\nand.pred now, now, one;\n@now mbarrier.arrive.shared::cta.b64 _, [%0];\n}" ::"r"(barrier), "r"((int)now) : "memory");
+}
 TILEWRIGHT_DEVICE void barrier_expect(unsigned barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }

@@ -16,8 +16,8 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
     using typename Products::Element, typename Products::Tile, typename Products::Scores, typename Products::Rounded, typename Products::QueryGradient, typename Products::QueryOperands, typename Products::Sums;
     template <int depth> using Operand = typename Products::template Operand<depth>;
     template <int depth> using Columns = typename Products::template Columns<depth>;
-    using Products::over_keys, Products::gives_queries, Products::rows, Products::columns, Products::workers, Products::scored_depth, Products::carried_depth;
-    static constexpr bool ordered = Config::dq == 2, works_by_rows = gives_queries && Config::persistent;
+    using Products::over_keys, Products::gives_queries, Products::ordered, Products::rows, Products::columns, Products::workers, Products::scored_depth, Products::carried_depth;
+    static constexpr bool works_by_rows = gives_queries && Config::persistent;
     static constexpr int counting_threads = !gives_queries ? 0 : ordered ? workers : works_by_rows ? 1 : 0;  // of the loading warpgroup: they follow the consumers' tiles
     static constexpr int stages = Config::stages;
     static constexpr Sm90BackwardShared shape = sm90_backward_shared(rows, columns, scored_depth, carried_depth, stages, over_keys, gives_queries, works_by_rows);
@@ -129,7 +129,7 @@ struct Sm90Backward : Sm90BackwardProducts<Config_> {
         TILEWRIGHT_DEVICE void release_row_carried(bool last) const { release_rows(1, last); }
         TILEWRIGHT_DEVICE void release_rows(int which, bool last) const {
             if constexpr (!over_keys) hopper::settle_reads();
-            hopper::release_if(last, shared.rows_free(which));
+            hopper::release_if<ordered>(last, shared.rows_free(which));
         }
 
         // dS^T of this worker's keys, turned: a panel of 64 keys for each worker.

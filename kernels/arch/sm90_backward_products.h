@@ -12,10 +12,20 @@ struct Sm90BackwardProducts : hopper::Common {
     using Element = typename Config::Element;
     using Tile = BackwardTile<Config>;
     static constexpr bool over_keys = Config::over_keys, gives_queries = over_keys && Config::dq != 0;
+    static constexpr bool ordered = Config::dq == 2;  // dQ's sums: it is what takes most registers
     static constexpr int rows = Tile::block_rows, columns = Tile::block_columns, workers = Config::workers;
     static constexpr int scored_depth = Config::head_dim, carried_depth = Config::head_dim_v;
 
-    using Scores = hopper::Accumulator<Element, columns>;
+    struct Scores : hopper::Accumulator<Element, columns> {
+        using Base = hopper::Accumulator<Element, columns>;
+        // Where registers are short, the number of a lane's row is found where it is needed.
+        static TILEWRIGHT_DEVICE int row(int r) {
+            if constexpr (!ordered) return Base::row(r);
+            unsigned thread = threadIdx.x;
+            ptx::forget(thread);
+            return ((int)thread / Base::lanes - 1) * 64 + Base::Position::row((int)thread % Base::lanes, r);
+        }
+    };
     using ScoredGradient = hopper::Accumulator<Element, scored_depth>;
     using CarriedGradient = hopper::Accumulator<Element, carried_depth>;
     struct Rounded : nvidia::Rounded<Scores> {  // from the last on, as for_each_element() has them

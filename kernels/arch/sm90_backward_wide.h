@@ -125,7 +125,7 @@ struct Sm90BackwardWide : Sm90Backward<Config_> {
         TILEWRIGHT_DEVICE void release_row_carried(bool last) const { release_rows(1, last); }
         TILEWRIGHT_DEVICE void release_rows(int which, bool last) const {
             if constexpr (!over_keys) hopper::settle_reads();
-            hopper::release_if(last, shared.rows_free(which));
+            hopper::release_if<false>(last, shared.rows_free(which));
         }
 
         // dS^T of this worker's keys, turned, in the place of the dO that all have read: a panel of 64 keys for each worker. When all are there, this worker's

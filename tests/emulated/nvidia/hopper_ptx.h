@@ -12,6 +12,7 @@ inline void barrier_arrive(unsigned barrier) { gpu::barrier_arrive(barrier); }
 inline void barrier_arrive_if(bool now, unsigned barrier) {
     if (now) barrier_arrive(barrier);
 }
+inline void barrier_arrive_once_if(bool now, unsigned barrier) { barrier_arrive_if(now && threadIdx.x % 32 == 0, barrier); }
 inline void barrier_expect(unsigned barrier, int bytes) { gpu::barrier_expect(barrier, bytes); }
 inline void barrier_wait(unsigned barrier, int parity) { gpu::barrier_wait(barrier, parity); }
 inline void named_sync(int barrier, int threads) { gpu::named_barrier(barrier, threads, true); }
