@@ -12,7 +12,12 @@ inline void barrier_arrive(unsigned barrier) { gpu::barrier_arrive(barrier); }
 inline void barrier_arrive_if(bool now, unsigned barrier) {
     if (now) barrier_arrive(barrier);
 }
-inline void barrier_arrive_once_if(bool now, unsigned barrier) { barrier_arrive_if(now && threadIdx.x % 32 == 0, barrier); }
+inline void barrier_arrive_once_if(bool now, unsigned barrier) {  // any lane may be the one: here it is the last
+    const bool one = gpu::collective<bool>("elect", now, [](auto, auto out) {
+        for (int l = 0; l < 32; ++l) out(l) = l == 31;
+    });
+    barrier_arrive_if(now && one, barrier);
+}
 inline void barrier_expect(unsigned barrier, int bytes) { gpu::barrier_expect(barrier, bytes); }
 inline void barrier_wait(unsigned barrier, int parity) { gpu::barrier_wait(barrier, parity); }
 inline void named_sync(int barrier, int threads) { gpu::named_barrier(barrier, threads, true); }
