@@ -108,8 +108,8 @@ Config sm90_repeatable_config(const KernelSpec& apart, const Arch& arch) {
 }
 
 // Two warpgroups own 128 rows; the columns of heads that work at the same time share the L2 cache. dQ is summed in memory where its part finds
-// registers beside dK (and dV). Beside dK alone it saves two products of eight, which pays for clearing and
-// reading the sums where a query sees many keys. Where it sees some, or columns are few, work row by row is hidden beside the products (docs/performance-log.md).
+// registers beside dK (and dV). Beside dK alone it saves two products of eight, which pays for clearing and reading the sums where a query sees many keys. Where it sees
+// some, or columns are few, work row by row is hidden beside the products (docs/performance-log.md).
 Config sm90_backward_config(const Problem& problem, const Arch& arch, bool aligned) {
     bool wide = !takes_sm90_backward(problem, arch, aligned);
     KernelSpec spec{wide ? attention_backward_keys_alone : attention_backward_keys, problem, {}, aligned};

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "backends/launch.h"
-#include "backends/nvidia/nvrtc.h"
 #include "backends/registry.h"
 #include "bench/last_error.h"
 #include "bench/load_kernel.h"
@@ -44,15 +43,6 @@ Result<std::unique_ptr<Kernel>> load(Device& device, const char* problem_text, c
 }
 
 }  // namespace
-
-Result<std::unique_ptr<Kernel>> tilewright::bench::load_kernel(Device& device, const KernelSpec& spec) {
-    const Arch& arch = device.info().arch;
-    TILEWRIGHT_ASSIGN_OR_RETURN(KernelSource source, generate(spec, arch));
-    TILEWRIGHT_ASSIGN_OR_RETURN(CodeObject object, nvidia_backend().compile(source, arch));
-    TILEWRIGHT_ASSIGN_OR_RETURN(Resources resources, nvidia_backend().inspect(object));
-    if (std::string reason = nvidia::reason_to_reject(object.log, resources); !reason.empty()) return Status(StatusCode::unsupported, reason);
-    return device.load(object, spec, source);
-}
 
 const char* tilewright_bench_error() { return bench::last_error().c_str(); }
 

@@ -41,9 +41,9 @@ constexpr int sm80_register_estimate(const NvidiaTile& t, int beside = 0) {
 // with more than 128 columns, and persistent with the smallest tiles (of 18 kernels of d128 128x16 six spilled 20 bytes) or three blocks (of six of d128 64x64 three, 12 to 20). From 733 kernels compiled by NVRTC 13.0: of 345 within the limit with these one spills more than four.
 constexpr int sm80_schedule_registers(const NvidiaTile& t) {
     if (t.element_bytes != 2) return 0;
-    if (!t.overlapped && t.persistent && t.blocks > 2) return t.head_dim > 64 ? 8 : 4;
-    if (!t.overlapped) return t.head_dim_v > 128 || (t.persistent && t.block_kv == 16) ? 4 : 0;
-    return t.block_q / t.workers / 16 * t.block_kv / 2 + t.head_dim / 4 - 12;
+    if (t.overlapped) return t.block_q / t.workers / 16 * t.block_kv / 2 + t.head_dim / 4 - 12;
+    if (t.persistent && t.blocks > 2) return t.head_dim > 64 ? 8 : 4;
+    return t.head_dim_v > 128 || (t.persistent && t.block_kv == 16) ? 4 : 0;
 }
 
 // What variants of the scores take beside: addresses and values of a bias that the compiler has under way. Of kernels compiled by NVRTC 13.0; a

@@ -5,10 +5,10 @@
 #include "model/rates.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "kernels/resources_nvidia.h"
+#include "model/space_check.h"
 
 namespace tilewright {
 namespace {
@@ -112,7 +112,7 @@ double balance(const TileCounts& counts, int64_t tiles, double units, double sec
 // longest tiles of a section come first, for each halving below a half.
 double order_cost(const Problem& problem, const Config& config, const Arch& arch) {
     if (config.section_kb == 0) return 1;
-    double doublings = std::log2(config.section_kb / double(std::bit_ceil(uint64_t(arch.last_level_cache_bytes / 1024 / 8))));
+    double doublings = std::log2(config.section_kb / double(section_kb_of(arch, 8)));
     bool masked = problem.window_left != -1 || problem.window_right != -1;
     return 1 + 0.01 * std::clamp(masked ? 2 - doublings : doublings, 0.0, 2.0);
 }

@@ -2,7 +2,6 @@
 #include "model/space.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "backends/cpu/cpu_features.h"
 #include "backends/family_text.h"
@@ -50,18 +49,13 @@ struct Ranked {
     double time_us;
 };
 
-// How much of K and V, or of Q and dO, the heads that work at the same time, on one die, may take of a cache. Powers of two on sm_90a: most problems have heads of such
-// sizes and in such numbers, and whole sections. All heads at once were never faster there.
+// How much of K and V, or of Q and dO, the heads that work at the same time, on one die, may take of a cache. All heads at once were never faster on
+// sm_90a.
 Values sections_of(const Problem& problem, const Arch& arch) {
     if (heads_apart(problem) <= 1) return {0};
-    const int64_t cache_kb = arch.last_level_cache_bytes / 1024;
-    if (arch.family == Family::sm90) {
-        Values sections;
-        for (int64_t part : {8, 4, 2}) sections.push_back(int(std::bit_ceil(uint64_t(cache_kb / part))));
-        return sections;
-    }
+    if (arch.family == Family::sm90) return {section_kb_of(arch, 8), section_kb_of(arch, 4), section_kb_of(arch, 2)};
     Values sections = {0};
-    for (int64_t kb : {arch.l2_bytes / 1024 / 2, cache_kb / arch.dies / 2})
+    for (int64_t kb : {arch.l2_bytes / 1024 / 2, arch.last_level_cache_bytes / arch.dies / 1024 / 2})
         if (kb > sections.back()) sections.push_back(int(kb));
     return sections;
 }

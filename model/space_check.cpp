@@ -2,6 +2,7 @@
 #include "model/space_check.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "backends/family_text.h"
 #include "model/model.h"
@@ -63,6 +64,8 @@ Status check_registers(const KernelSpec& spec, const ResourceEstimate& resources
 }  // namespace
 
 int64_t heads_apart(const Problem& problem) { return (problem.packed ? 1 : problem.batch) * problem.heads_q; }
+
+int section_kb_of(const Arch& arch, int parts) { return int(std::bit_ceil(uint64_t(arch.last_level_cache_bytes / 1024 / parts))); }
 
 bool is_tight(const Problem& p, const Arch& arch) {
     if (arch.family == Family::rdna3 || arch.family == Family::rdna4) return std::max(p.head_dim, p.head_dim_v) > 64;

@@ -228,18 +228,19 @@ def main():
     ours = Tilewright(arguments.library)
     cells = [(d, seq, causal) for d in HEAD_DIMS for causal in (0, 1) for seq in SEQUENCES if arguments.only in key_of(d, seq, causal)]
     tuned = winners(arguments.winners)
-    wanted = {}
-    for cell in cells:
-        listed = CANDIDATES[cell[0]] + [tuned[text] for text in [canonical_text(*cell)] if text in tuned]
-        wanted[cell] = list(dict.fromkeys([*map(ours.canonical, listed)] + ours.ranked(problem_text(*cell), arguments.ranked)))
+
+    def candidates(d, problem, ranked=()):
+        listed = CANDIDATES[d] + ([tuned[problem]] if problem in tuned else [])
+        return list(dict.fromkeys([*map(ours.canonical, listed), *ranked]))
+    wanted = {cell: candidates(cell[0], canonical_text(*cell), ours.ranked(problem_text(*cell), arguments.ranked)) for cell in cells}
     more = []
     if arguments.problems:
         with open(arguments.problems) as lines: more = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    candidates = {problem: list(dict.fromkeys(map(ours.canonical, CANDIDATES[Shape(problem).d] + [tuned[text] for text in [problem] if text in tuned]))) for problem in more}
+    wanted_more = {problem: candidates(Shape(problem).d, problem) for problem in more}
     # A kernel serves all sequences of a (head dim, mask): it is compiled once.
     texts = {(d, causal, text): problem_text(d, seq, causal) for (d, seq, causal), texts in wanted.items() for text in texts}
     for problem in more:
-        for text in candidates[problem]: texts.setdefault((Shape(problem).d, Shape(problem).causal, text), problem)
+        for text in wanted_more[problem]: texts.setdefault((Shape(problem).d, Shape(problem).causal, text), problem)
     loaded = compile_all(ours.load, texts, "kernels")
     report = header(arguments.commit) | {"cells": {}}
     rows, compiler = [], toolchain(report)
@@ -252,7 +253,7 @@ def main():
         if arguments.json:
             with open(arguments.json, "w") as file: json.dump(report, file, indent=1)
     for problem in more:
-        kernels = [(text, loaded[Shape(problem).d, Shape(problem).causal, text][0]) for text in candidates[problem]]
+        kernels = [(text, loaded[Shape(problem).d, Shape(problem).causal, text][0]) for text in wanted_more[problem]]
         cell = measure(ours, [pair for pair in kernels if pair[1]], problem, arguments.repeats, ())
         rows.append(row_of(problem, cell, report["device"], compiler, "bench_peers.py"))
         print(problem, cell["ours"], cell["config"], flush=True)

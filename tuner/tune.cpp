@@ -154,9 +154,7 @@ private:
         const bool shared = shares_processor();
         submit(pool, queue);
         TILEWRIGHT_RETURN_IF_ERROR(runner.ensure_worker());  // it prepares its data while the first candidates are compiled
-        while (true) {
-            submit(pool, queue);
-            if (queue.empty()) return {};
+        for (; !queue.empty(); submit(pool, queue)) {
             std::deque<std::pair<uint32_t, WorkerReply>> compiled;
             do {
                 if (over()) return {};  // time is up or a stop was asked for: what was only compiled is dropped
@@ -177,6 +175,7 @@ private:
             }
             if (over()) return {};
         }
+        return {};
     }
 
     Status try_candidate(uint32_t index, const WorkerReply& compiled, CandidateRunner& runner) {

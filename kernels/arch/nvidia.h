@@ -55,7 +55,8 @@ struct Accumulator {
 
     TILEWRIGHT_DEVICE float& at(int r, int c) { return d[Position::strip(r)][Position::tile(c) * Fragment::table.elements + Position::element(r, c)]; }
     static TILEWRIGHT_DEVICE int lane() { return (int)threadIdx.x % lanes; }
-    static TILEWRIGHT_DEVICE int row(int r) { return ((int)threadIdx.x / lanes - first) * (strips * Position::height) + Position::row(lane(), r); }
+    static TILEWRIGHT_DEVICE int row(int r) { return row_of((int)threadIdx.x, r); }
+    static TILEWRIGHT_DEVICE int row_of(int thread, int r) { return (thread / lanes - first) * (strips * Position::height) + Position::row(thread % lanes, r); }
     static TILEWRIGHT_DEVICE int column(int c) { return Position::column(lane(), c); }
     // How many of a lane's columns, which are in pairs, lie less than `span` behind its first.
     static TILEWRIGHT_DEVICE int columns_within(int span) {

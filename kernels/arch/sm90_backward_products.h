@@ -23,7 +23,7 @@ struct Sm90BackwardProducts : hopper::Common {
             if constexpr (!ordered) return Base::row(r);
             unsigned thread = threadIdx.x;
             ptx::forget(thread);
-            return ((int)thread / Base::lanes - 1) * 64 + Base::Position::row((int)thread % Base::lanes, r);
+            return Base::row_of((int)thread, r);
         }
     };
     using ScoredGradient = hopper::Accumulator<Element, scored_depth>;
